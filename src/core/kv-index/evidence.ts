@@ -1,0 +1,266 @@
+import type { Nanoseconds } from "../clock.ts";
+import { Expectations } from "./expectations.ts";
+import { PAGE_BLOCKS, PageStore } from "./page-store.ts";
+import { PairTable } from "./pair-table.ts";
+
+const NONE = -1;
+
+export interface EvidenceSizes {
+  readonly maxPages: number;
+  readonly maxHolders: number;
+  readonly maxExpectations: number;
+  readonly lanes: number;
+  /** Called after pages were forgotten to make room, while they are still recognisable as free. */
+  readonly onEvicted: () => void;
+}
+
+/**
+ * Who holds which block, and by what evidence. Blocks of one page are always changed together, as a mask: the bookkeeping
+ * is then paid once for up to 16 blocks.
+ */
+export class Evidence {
+  readonly store: PageStore;
+  readonly expectations: Expectations;
+  readonly #copies: PairTable;
+  readonly #onEvicted: () => void;
+  #blocks = 0;
+  #evictedPages = 0;
+
+  constructor(sizes: EvidenceSizes) {
+    this.store = new PageStore(sizes.maxPages, sizes.maxHolders);
+    this.expectations = new Expectations(sizes.maxExpectations, sizes.lanes);
+    // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
+    this.#copies = new PairTable(Math.max(64, sizes.maxPages));
+    this.#onEvicted = sizes.onEvicted;
+  }
+
+  /** Distinct blocks that some lane holds. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  get evictedPages(): number {
+    return this.#evictedPages;
+  }
+
+  get bytes(): number {
+    return this.store.bytes + this.expectations.bytes + this.#copies.bytes;
+  }
+
+  /** The block behind `previous` in its page, if it has this hash or there is room to append it; else -1. */
+  next(previous: number, lo: number, hi: number): number {
+    const { hashes, table, used } = this.store;
+    const block = previous + 1;
+    const offset = block & 15;
+    if (offset === 0) return NONE;
+    if (offset < used[previous >> 4]) return hashes[2 * block] === lo && hashes[2 * block + 1] === hi ? block : NONE;
+    if (table.findOrInsert(lo, hi, block) !== NONE) return NONE;
+    hashes[2 * block] = lo;
+    hashes[2 * block + 1] = hi;
+    used[previous >> 4] = offset + 1;
+    return block;
+  }
+
+  /** The block with this hash wherever it is, or the first of a new page; -1 only if no page can be had. */
+  findOrStart(lo: number, hi: number, parentLo: number, parentHi: number): number {
+    const store = this.store;
+    const known = store.table.find(lo, hi);
+    if (known !== NONE) return known;
+    let page = store.takePage(parentLo, parentHi);
+    if (page === NONE) {
+      this.makeRoom(NONE);
+      page = store.takePage(parentLo, parentHi);
+      if (page === NONE) return NONE;
+    }
+    const block = page * PAGE_BLOCKS;
+    store.hashes[2 * block] = lo;
+    store.hashes[2 * block + 1] = hi;
+    store.used[page] = 1;
+    store.table.findOrInsert(lo, hi, block);
+    return block;
+  }
+
+  /** An event says that the lane holds these blocks; blocks it already held gain a copy. False if there is no room. */
+  confirm(page: number, lane: number, bits: number): boolean {
+    const holders = this.store.holders;
+    const at = this.#holder(page, lane, bits);
+    if (at === NONE) return false;
+    const before = holders[at + 1];
+    const again = before & bits;
+    const expected = (before >>> 16) & bits;
+    holders[at + 1] = (before | bits) & ~(expected << 16);
+    for (let rest = expected; rest !== 0; rest &= rest - 1) {
+      this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+    }
+    for (let rest = again; rest !== 0; rest &= rest - 1) {
+      const block = page * PAGE_BLOCKS + lowestBit(rest);
+      this.#copies.set(lane, block, Math.max(0, this.#copies.get(lane, block)) + 1);
+    }
+    return true;
+  }
+
+  /** We placed a prompt with these blocks on the lane; those it holds already are left alone. False if there is no room. */
+  expect(page: number, lane: number, bits: number, expiresNs: Nanoseconds): boolean {
+    const at = this.#holder(page, lane, bits);
+    if (at === NONE) return false;
+    const masks = this.store.holders[at + 1];
+    let taken = 0;
+    for (let rest = bits & ~(masks | (masks >>> 16)); rest !== 0 && !this.expectations.full; rest &= rest - 1) {
+      this.expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
+      taken |= rest & -rest;
+    }
+    this.store.holders[at + 1] = masks | (taken << 16);
+    const refused = bits & ~(masks | (masks >>> 16) | taken);
+    // What `#holder` counted as newly held but the full book refused is taken back.
+    if (refused !== 0) this.#forget(page, lane, at, refused);
+    return refused === 0;
+  }
+
+  /** Makes an expected block the lane's most recent one; does nothing for any other block. */
+  renew(lane: number, block: number, expiresNs: Nanoseconds): void {
+    if (this.expectations.has(lane, block)) this.expectations.renew(lane, block, expiresNs);
+  }
+
+  /** The lane lost one confirmed or expected block of those in `bits` each; returns the bits it did not hold. */
+  withdraw(page: number, lane: number, bits: number): number {
+    const at = this.store.holderOf(page, lane);
+    if (at === NONE) return bits;
+    const masks = this.store.holders[at + 1];
+    let clear = bits & (masks | (masks >>> 16));
+    const unknown = bits & ~clear;
+    if (this.#copies.size > 0) {
+      for (let rest = clear & masks; rest !== 0; rest &= rest - 1) {
+        const block = page * PAGE_BLOCKS + lowestBit(rest);
+        const extra = this.#copies.get(lane, block);
+        if (extra <= 0) continue;
+        if (extra === 1) this.#copies.remove(lane, block);
+        else this.#copies.set(lane, block, extra - 1);
+        clear &= ~(rest & -rest);
+      }
+    }
+    this.#forget(page, lane, at, clear);
+    return unknown;
+  }
+
+  /** Whether the lane holds a block by confirmed evidence. */
+  isConfirmed(lane: number, block: number): boolean {
+    const at = this.store.holderOf(block >> 4, lane);
+    return at !== NONE && ((this.store.holders[at + 1] >>> (block & 15)) & 1) === 1;
+  }
+
+  /** Forgets all that a lane holds, copies included. A pass over all pages, for rare events. */
+  clearLane(lane: number): void {
+    for (let page = 0; page < this.store.maxPages; page++) {
+      if (this.store.used[page] === 0) continue;
+      const at = this.store.holderOf(page, lane);
+      if (at === NONE) continue;
+      const masks = this.store.holders[at + 1];
+      this.#dropCopies(page, lane, masks & 0xffff);
+      this.#forget(page, lane, at, (masks | (masks >>> 16)) & 0xffff);
+    }
+  }
+
+  /** Ends the expectations of a lane that have expired. */
+  expireLane(lane: number, nowNs: Nanoseconds): void {
+    for (;;) {
+      const block = this.expectations.expiredOf(lane, nowNs);
+      if (block === NONE) return;
+      this.#endExpectation(lane, block);
+    }
+  }
+
+  /** Ends a lane's least recent expectations until at most `count` are left. */
+  shrinkLane(lane: number, count: number): void {
+    while (this.expectations.countOf(lane) > count) this.#endExpectation(lane, this.expectations.oldestOf(lane));
+  }
+
+  /** Frees what a page holds for nobody: blocks that were made but found no evidence. */
+  tidy(page: number): void {
+    if (this.store.used[page] === 0) return;
+    const held = this.store.heldMask(page);
+    if (held >>> (this.store.used[page] - 1) === 0) this.store.trim(page, held);
+  }
+
+  /** The lane's holder entry in a page, made if need be; counts blocks in `bits` that nobody held. */
+  #holder(page: number, lane: number, bits: number): number {
+    const holders = this.store.holders;
+    let union = 0;
+    let mine = NONE;
+    for (let at = this.store.firstHolder[page]; at !== NONE; at = holders[at + 2]) {
+      union |= holders[at + 1];
+      if (holders[at] === lane) mine = at;
+    }
+    if (mine === NONE) {
+      mine = this.store.addHolder(page, lane);
+      if (mine === NONE) {
+        this.makeRoom(page);
+        mine = this.store.addHolder(page, lane);
+        if (mine === NONE) return NONE;
+      }
+    }
+    this.#blocks += bitCount(bits & ~(union | (union >>> 16)) & 0xffff);
+    return mine;
+  }
+
+  #endExpectation(lane: number, block: number): void {
+    const page = block >> 4;
+    this.#forget(page, lane, this.store.holderOf(page, lane), 1 << (block & 15));
+  }
+
+  /** Clears both kinds of evidence for `bits`, and whatever is then held by nobody. */
+  #forget(page: number, lane: number, at: number, bits: number): void {
+    if (bits === 0) return;
+    const holders = this.store.holders;
+    const masks = holders[at + 1];
+    for (let rest = (masks >>> 16) & bits; rest !== 0; rest &= rest - 1) {
+      this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+    }
+    const left = masks & ~(bits | (bits << 16));
+    holders[at + 1] = left;
+    if (left === 0) this.store.removeHolder(page, lane);
+    const held = this.store.heldMask(page);
+    this.#blocks -= bitCount(bits & ~held);
+    if (held >>> (this.store.used[page] - 1) === 0) this.store.trim(page, held);
+  }
+
+  #dropCopies(page: number, lane: number, bits: number): void {
+    if (this.#copies.size === 0) return;
+    for (let rest = bits; rest !== 0; rest &= rest - 1) this.#copies.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+  }
+
+  /** Forgets the least recently used pages, a batch at a time so that sweeping the aliases afterwards is cheap. */
+  makeRoom(pinnedPage: number): void {
+    const store = this.store;
+    let page = store.oldest;
+    for (let left = Math.max(1, store.maxPages >> 6); left > 0 && page !== NONE; left--) {
+      if (page === pinnedPage) page = store.newerThan(page);
+      if (page === NONE) break;
+      const next = store.newerThan(page);
+      this.#blocks -= bitCount(store.heldMask(page));
+      for (let at = store.firstHolder[page]; at !== NONE; at = store.firstHolder[page]) {
+        const lane = store.holders[at];
+        const masks = store.holders[at + 1];
+        for (let rest = masks >>> 16; rest !== 0; rest &= rest - 1) {
+          this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+        }
+        this.#dropCopies(page, lane, masks & 0xffff);
+        store.removeHolder(page, lane);
+      }
+      store.freePage(page);
+      this.#evictedPages++;
+      page = next;
+    }
+    this.#onEvicted();
+  }
+}
+
+function lowestBit(mask: number): number {
+  return 31 - Math.clz32(mask & -mask);
+}
+
+function bitCount(mask: number): number {
+  let v = mask - ((mask >>> 1) & 0x5555);
+  v = (v & 0x3333) + ((v >>> 2) & 0x3333);
+  v = (v + (v >>> 4)) & 0x0f0f;
+  return (v + (v >>> 8)) & 0x1f;
+}

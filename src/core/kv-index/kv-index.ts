@@ -1,0 +1,388 @@
+import { NS_PER_SECOND, type Nanoseconds } from "../clock.ts";
+import { ROOT_HI, ROOT_LO, chainHashes } from "../hash.ts";
+import { TIERS, type Tier } from "../replica.ts";
+import { AliasTable } from "./alias-table.ts";
+import { CapacityEstimates } from "./capacity-estimates.ts";
+import { Evidence } from "./evidence.ts";
+import { PAGE_BLOCKS } from "./page-store.ts";
+import type { KvEventBody, KvEvidence, KvIndexStats, Match, SnapshotRun } from "./types.ts";
+
+const NONE = -1;
+
+export interface KvIndexOptions {
+  readonly maxReplicas: number;
+  /** The hard cap, in blocks; rounded up to whole pages of 16. */
+  readonly maxBlocks: number;
+  /** Blocks that may be held under an engine's own hash, added over all replicas; 0 where engines speak our hashes. */
+  readonly maxAliases?: number;
+  /** Page-and-lane pairs; by default room for two holders of every page. */
+  readonly maxHolders?: number;
+  /** Blocks that may be expected at once, added over all replicas. */
+  readonly maxExpectations?: number;
+  /** How long an expectation lives without confirmation. */
+  readonly expectationNs?: Nanoseconds;
+}
+
+/**
+ * Which replica holds which prefix. One index, two kinds of evidence per lane: expected (we placed a prompt there) and
+ * confirmed (an event said so). See README.md for the structure; naive-index.ts says the same in plain maps.
+ */
+export class KvIndex implements KvEvidence {
+  readonly maxReplicas: number;
+  readonly #evidence: Evidence;
+  readonly #aliases: AliasTable | null;
+  readonly #capacities: CapacityEstimates;
+  readonly #expectationNs: Nanoseconds;
+  readonly #match: { cached: Int32Array; confirmed: Int32Array };
+  readonly #visitedPages: Int32Array = new Int32Array(4096);
+  #chain: Uint32Array = new Uint32Array(256);
+  #touchedBlocks: Int32Array = new Int32Array(128);
+  #tiersSeen = 1;
+  #refusedBlocks = 0;
+  #unknownRemovals = 0;
+
+  constructor(options: KvIndexOptions) {
+    const lanes = options.maxReplicas * TIERS.length;
+    const maxPages = Math.ceil(options.maxBlocks / PAGE_BLOCKS);
+    this.maxReplicas = options.maxReplicas;
+    this.#evidence = new Evidence({
+      maxPages,
+      maxHolders: options.maxHolders ?? 2 * maxPages,
+      maxExpectations: options.maxExpectations ?? Math.ceil(options.maxBlocks / 2),
+      lanes,
+      onEvicted: () => this.#sweepFreedAliases(),
+    });
+    const maxAliases = options.maxAliases ?? 0;
+    this.#aliases = maxAliases > 0 ? new AliasTable(maxAliases) : null;
+    this.#capacities = new CapacityEstimates(options.maxReplicas);
+    this.#expectationNs = options.expectationNs ?? 30 * NS_PER_SECOND;
+    this.#match = { cached: new Int32Array(lanes), confirmed: new Int32Array(lanes) };
+  }
+
+  setApproximate(replica: number, kvBlocks: number): void {
+    this.#capacities.set(replica, kvBlocks);
+    this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
+  }
+
+  expect(replica: number, sequence: Uint32Array, blocks: number, nowNs: Nanoseconds): void {
+    const expiresNs = this.#capacities.isApproximate(replica) ? Infinity : nowNs + this.#expectationNs;
+    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
+    const placed = this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
+    // Renewed from the last to the first, so that a prompt's first blocks are the last to be forgotten.
+    for (let i = placed - 1; i >= 0; i--) this.#evidence.renew(replica, this.#touchedBlocks[i], expiresNs);
+    this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
+  }
+
+  apply(replica: number, tier: Tier, event: KvEventBody): void {
+    const lane = this.#lane(replica, tier);
+    switch (event.kind) {
+      case "stored":
+        this.#stored(replica, lane, event);
+        return;
+      case "removed":
+        this.#removed(replica, lane, event.engine);
+        return;
+      case "cleared":
+        this.#evidence.clearLane(lane);
+        this.#sweepAliasesOf(replica);
+        return;
+    }
+  }
+
+  correct(replica: number, predicted: number, observed: number): void {
+    if (!this.#capacities.isApproximate(replica)) return;
+    this.#capacities.learn(replica, predicted, observed, this.#evidence.expectations.countOf(replica));
+    this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
+  }
+
+  match(sequence: Uint32Array, blocks: number): Match {
+    const { cached, confirmed } = this.#match;
+    const store = this.#evidence.store;
+    const { hashes, holders, table, used, firstHolder } = store;
+    const visited = this.#visitedPages;
+    const lanes = this.#tiersSeen * this.maxReplicas;
+    cached.fill(0, 0, lanes);
+    confirmed.fill(0, 0, lanes);
+    let pages = 0;
+    for (let depth = 0; depth < blocks;) {
+      const block = table.find(sequence[2 * depth] | 0, sequence[2 * depth + 1] | 0);
+      if (block === NONE) break;
+      const page = block >> 4;
+      const offset = block & 15;
+      const limit = Math.min(blocks - depth, used[page] - offset);
+      let run = 1;
+      for (let at = 2 * block + 2, want = 2 * depth + 2; run < limit; run++, at += 2, want += 2) {
+        if (hashes[at] !== (sequence[want] | 0) || hashes[at + 1] !== (sequence[want + 1] | 0)) break;
+      }
+      // A lane whose depth ends before this page has a hole there, and what it holds behind the hole is no prefix.
+      const end = depth + run;
+      let reached = false;
+      for (let at = firstHolder[page]; at !== NONE; at = holders[at + 2]) {
+        const lane = holders[at];
+        if (cached[lane] !== depth) continue;
+        const sure = (holders[at + 1] & 0xffff) >>> offset;
+        const held = sure | (holders[at + 1] >>> (16 + offset));
+        const heldRun = 31 - Math.clz32(~held & -~held);
+        cached[lane] = heldRun >= run ? end : depth + heldRun;
+        if (heldRun >= run) reached = true;
+        if (confirmed[lane] !== depth) continue;
+        const sureRun = 31 - Math.clz32(~sure & -~sure);
+        confirmed[lane] = sureRun >= run ? end : depth + sureRun;
+      }
+      if (pages < visited.length) visited[pages++] = page;
+      if (!reached) break;
+      depth = end;
+    }
+    // Touched from the last to the first: a page must never be forgotten before those that build on it.
+    while (pages > 0) store.touch(visited[--pages]);
+    return this.#match;
+  }
+
+  expire(nowNs: Nanoseconds): void {
+    for (let replica = 0; replica < this.maxReplicas; replica++) this.#evidence.expireLane(replica, nowNs);
+  }
+
+  clearReplica(replica: number): void {
+    for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
+    this.#capacities.reset(replica);
+    this.#sweepAliasesOf(replica);
+  }
+
+  snapshot(replica: number): SnapshotRun[] {
+    const store = this.#evidence.store;
+    const engineOf = new Map<number, readonly [number, number]>();
+    this.#aliases?.forEachOf(replica, (lo, hi, block) => engineOf.set(block, [lo, hi]));
+    const runs: SnapshotRun[] = [];
+    for (let page = 0; page < store.maxPages; page++) {
+      if (store.used[page] === 0) continue;
+      for (let tier = 0; tier < this.#tiersSeen; tier++) {
+        const at = store.holderOf(page, tier * this.maxReplicas + replica);
+        if (at === NONE) continue;
+        const mask = store.holders[at + 1] & 0xffff;
+        for (let offset = 0; offset < PAGE_BLOCKS;) {
+          if (((mask >>> offset) & 1) === 0) {
+            offset++;
+            continue;
+          }
+          const first = page * PAGE_BLOCKS + offset;
+          while (offset < PAGE_BLOCKS && ((mask >>> offset) & 1) === 1) offset++;
+          runs.push(this.#run(TIERS[tier], first, page * PAGE_BLOCKS + offset, engineOf));
+        }
+      }
+    }
+    return runs;
+  }
+
+  restore(replica: number, runs: readonly SnapshotRun[]): void {
+    for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
+    this.#sweepAliasesOf(replica);
+    for (const { tier, parent, sequence, engine } of runs) {
+      const lane = this.#lane(replica, tier);
+      this.#mark(lane, parent[0] | 0, parent[1] | 0, sequence, sequence.length / 2, 0, engine);
+    }
+  }
+
+  stats(): KvIndexStats {
+    const { store, expectations } = this.#evidence;
+    return {
+      blocks: this.#evidence.blocks,
+      pages: store.pages,
+      maxPages: store.maxPages,
+      aliases: this.#aliases?.size ?? 0,
+      expectations: expectations.size,
+      allocatedBytes: this.#evidence.bytes + (this.#aliases?.bytes ?? 0),
+      evictedPages: this.#evidence.evictedPages,
+      refusedBlocks: this.#refusedBlocks,
+      unknownRemovals: this.#unknownRemovals,
+    };
+  }
+
+  #lane(replica: number, tier: Tier): number {
+    const index = TIERS.indexOf(tier);
+    if (index >= this.#tiersSeen) this.#tiersSeen = index + 1;
+    return index * this.maxReplicas + replica;
+  }
+
+  #stored(replica: number, lane: number, event: KvEventBody & { kind: "stored" }): void {
+    const { parent, engine, local } = event;
+    const blocks = engine.length / 2;
+    if (local === null) {
+      const parentLo = parent === null ? ROOT_LO : parent[0] | 0;
+      const parentHi = parent === null ? ROOT_HI : parent[1] | 0;
+      this.#mark(lane, parentLo, parentHi, engine, blocks, 0, null);
+      return;
+    }
+    let parentLo = ROOT_LO;
+    let parentHi = ROOT_HI;
+    if (parent !== null) {
+      const block = this.#aliases?.find(replica, parent[0] | 0, parent[1] | 0) ?? NONE;
+      if (block === NONE) {
+        this.#refusedBlocks += blocks;
+        return;
+      }
+      parentLo = this.#evidence.store.hashes[2 * block];
+      parentHi = this.#evidence.store.hashes[2 * block + 1];
+    }
+    if (this.#chain.length < 2 * blocks) this.#chain = new Uint32Array(4 * blocks);
+    chainHashes(local, blocks, parentLo, parentHi, this.#chain);
+    this.#mark(lane, parentLo, parentHi, this.#chain, blocks, 0, engine);
+  }
+
+  /**
+   * Gives a lane evidence for a run of blocks: confirmed if `expiresNs` is 0, else expected until then. With `engine`, each
+   * block is also known by the engine's hash. Returns how many blocks were taken, from the first.
+   */
+  #mark(
+    lane: number,
+    parentLo: number,
+    parentHi: number,
+    sequence: Uint32Array,
+    blocks: number,
+    expiresNs: Nanoseconds,
+    engine: Uint32Array | null,
+  ): number {
+    const evidence = this.#evidence;
+    const replica = lane % this.maxReplicas;
+    const isRoot = parentLo === ROOT_LO && parentHi === ROOT_HI;
+    let previous = isRoot ? NONE : evidence.store.table.find(parentLo, parentHi);
+    let lo = parentLo;
+    let hi = parentHi;
+    let page = NONE;
+    let bits = 0;
+    let taken = 0;
+    for (; taken < blocks; taken++) {
+      const beforeLo = lo;
+      const beforeHi = hi;
+      lo = sequence[2 * taken] | 0;
+      hi = sequence[2 * taken + 1] | 0;
+      let block = previous === NONE ? NONE : evidence.next(previous, lo, hi);
+      if (block === NONE) {
+        // What was gathered is granted before another page is looked for: making room for that one may forget this one.
+        if (bits !== 0) this.#grant(page, lane, bits, expiresNs);
+        bits = 0;
+        block = evidence.findOrStart(lo, hi, beforeLo, beforeHi);
+        if (block === NONE) break;
+      }
+      page = block >> 4;
+      if (engine !== null && !this.#alias(replica, engine[2 * taken] | 0, engine[2 * taken + 1] | 0, block)) break;
+      bits |= 1 << (block & 15);
+      if (expiresNs > 0) this.#touchedBlocks[taken] = block;
+      previous = block;
+    }
+    if (bits !== 0) this.#grant(page, lane, bits, expiresNs);
+    if (taken < blocks) {
+      this.#refusedBlocks += blocks - taken;
+      if (page !== NONE) evidence.tidy(page);
+    }
+    return taken;
+  }
+
+  #grant(page: number, lane: number, bits: number, expiresNs: Nanoseconds): void {
+    const evidence = this.#evidence;
+    const granted = expiresNs > 0 ? evidence.expect(page, lane, bits, expiresNs) : evidence.confirm(page, lane, bits);
+    if (granted) evidence.store.touch(page);
+    else evidence.tidy(page);
+  }
+
+  /** Makes an engine's hash stand for a block; false if even forgetting old pages leaves no room for it. */
+  #alias(replica: number, lo: number, hi: number, block: number): boolean {
+    const aliases = this.#aliases;
+    if (aliases === null) return false;
+    if (aliases.set(replica, lo, hi, block)) return true;
+    this.#evidence.makeRoom(block >> 4);
+    return aliases.set(replica, lo, hi, block);
+  }
+
+  #removed(replica: number, lane: number, engine: Uint32Array): void {
+    const { hashes, table, used } = this.#evidence.store;
+    const aliases = this.#aliases;
+    const blocks = engine.length / 2;
+    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
+    let from = 0;
+    let page = NONE;
+    let bits = 0;
+    let near = NONE;
+    for (let i = 0; i < blocks; i++) {
+      const lo = engine[2 * i] | 0;
+      const hi = engine[2 * i + 1] | 0;
+      let block = aliases === null ? NONE : aliases.take(replica, lo, hi);
+      this.#touchedBlocks[i] = block;
+      if (block === NONE) {
+        // Engines forget a prompt from its end, so the block before the last one removed is the likeliest next.
+        const before = near - 1;
+        const isBefore =
+          near > 0 && (before & 15) < used[before >> 4] && hashes[2 * before] === lo && hashes[2 * before + 1] === hi;
+        block = isBefore ? before : table.find(lo, hi);
+      }
+      if (block === NONE) {
+        this.#unknownRemovals++;
+        continue;
+      }
+      const bit = 1 << (block & 15);
+      if (block >> 4 !== page || (bits & bit) !== 0) {
+        this.#withdraw(replica, lane, engine, page, bits, from, i);
+        from = i;
+        page = block >> 4;
+        bits = 0;
+      }
+      bits |= bit;
+      near = block;
+    }
+    this.#withdraw(replica, lane, engine, page, bits, from, blocks);
+  }
+
+  /** Withdraws evidence for blocks of one page, and puts back the aliases taken for those the replica still holds. */
+  #withdraw(
+    replica: number,
+    lane: number,
+    engine: Uint32Array,
+    page: number,
+    bits: number,
+    from: number,
+    to: number,
+  ): void {
+    if (bits === 0) return;
+    const unknown = this.#evidence.withdraw(page, lane, bits);
+    for (let rest = unknown; rest !== 0; rest &= rest - 1) this.#unknownRemovals++;
+    if (this.#aliases === null) return;
+    for (let i = from; i < to; i++) {
+      const block = this.#touchedBlocks[i];
+      if (block === NONE || !this.#holds(replica, block)) continue;
+      this.#aliases.set(replica, engine[2 * i] | 0, engine[2 * i + 1] | 0, block);
+    }
+  }
+
+  /** Whether any tier of the replica holds a block for certain. */
+  #holds(replica: number, block: number): boolean {
+    for (let tier = 0; tier < this.#tiersSeen; tier++) {
+      if (this.#evidence.isConfirmed(tier * this.maxReplicas + replica, block)) return true;
+    }
+    return false;
+  }
+
+  /** Pages were forgotten under the cap: so are the aliases of their blocks, before the pages are used again. */
+  #sweepFreedAliases(): void {
+    const used = this.#evidence.store.used;
+    this.#aliases?.sweep((_replica, block) => used[block >> 4] === 0);
+  }
+
+  #sweepAliasesOf(replica: number): void {
+    this.#aliases?.sweep((owner, block) => owner === replica && !this.#holds(replica, block));
+  }
+
+  #run(tier: Tier, first: number, end: number, engineOf: ReadonlyMap<number, readonly [number, number]>): SnapshotRun {
+    const { hashes, parents } = this.#evidence.store;
+    const isFirstOfPage = (first & 15) === 0;
+    const parent = isFirstOfPage
+      ? Uint32Array.of(parents[first >> 3], parents[(first >> 3) + 1])
+      : Uint32Array.of(hashes[2 * first - 2], hashes[2 * first - 1]);
+    const sequence = Uint32Array.from(hashes.subarray(2 * first, 2 * end));
+    let engine: Uint32Array | null = new Uint32Array(sequence.length);
+    for (let block = first; block < end && engine !== null; block++) {
+      const own = engineOf.get(block);
+      if (own === undefined) engine = null;
+      else engine.set(own, 2 * (block - first));
+    }
+    return { tier, parent, sequence, engine };
+  }
+}

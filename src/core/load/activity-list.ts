@@ -1,0 +1,62 @@
+import type { Nanoseconds } from "../clock.ts";
+
+/** What one request in flight holds on its replica; released exactly as it stands here, whatever was observed since. */
+export interface Reservation {
+  readonly id: string;
+  readonly replica: number;
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  readonly placedNs: Nanoseconds;
+  outputTokens: number;
+  /** Blocks added to the replica's `activeBlocks` so far. */
+  blocks: number;
+  firstTokenNs: Nanoseconds | undefined;
+  lastTokenNs: Nanoseconds;
+  lastActivityNs: Nanoseconds;
+  earlier: Reservation | undefined;
+  later: Reservation | undefined;
+}
+
+/**
+ * Reservations in the order of their last activity, linked through the reservations themselves: a touch is a few pointer
+ * writes, and expiry looks only at what expires.
+ */
+export class ActivityList {
+  #earliest: Reservation | undefined;
+  #latest: Reservation | undefined;
+
+  /** The reservation that has been silent the longest. */
+  get earliest(): Reservation | undefined {
+    return this.#earliest;
+  }
+
+  append(reservation: Reservation, nowNs: Nanoseconds): void {
+    const latest = this.#latest;
+    // Signals of several sources can arrive with clocks slightly apart; the order must hold all the same.
+    reservation.lastActivityNs = latest !== undefined && latest.lastActivityNs > nowNs ? latest.lastActivityNs : nowNs;
+    reservation.earlier = latest;
+    reservation.later = undefined;
+    if (latest === undefined) this.#earliest = reservation;
+    else latest.later = reservation;
+    this.#latest = reservation;
+  }
+
+  touch(reservation: Reservation, nowNs: Nanoseconds): void {
+    if (reservation === this.#latest) {
+      if (nowNs > reservation.lastActivityNs) reservation.lastActivityNs = nowNs;
+      return;
+    }
+    this.remove(reservation);
+    this.append(reservation, nowNs);
+  }
+
+  remove(reservation: Reservation): void {
+    const { earlier, later } = reservation;
+    if (earlier === undefined) this.#earliest = later;
+    else earlier.later = later;
+    if (later === undefined) this.#latest = earlier;
+    else later.earlier = earlier;
+    reservation.earlier = undefined;
+    reservation.later = undefined;
+  }
+}

@@ -1,0 +1,27 @@
+import type { LoadColumns } from "../replica.ts";
+
+/** Makes columns for `maxReplicas` replicas, all zero. */
+export function createLoadColumns(maxReplicas: number): LoadColumns {
+  return {
+    inFlight: new Int32Array(maxReplicas),
+    decoding: new Int32Array(maxReplicas),
+    pendingPrefillTokens: new Float64Array(maxReplicas),
+    contextTokens: new Float64Array(maxReplicas),
+    activeBlocks: new Int32Array(maxReplicas),
+    batchSlots: new Int32Array(maxReplicas),
+    kvBlocks: new Int32Array(maxReplicas),
+    stepTokens: new Int32Array(maxReplicas),
+  };
+}
+
+/** Zeroes all that is known of one replica, load and capacities alike. */
+export function clearLoad(columns: LoadColumns, replica: number): void {
+  columns.inFlight[replica] = 0;
+  columns.decoding[replica] = 0;
+  columns.pendingPrefillTokens[replica] = 0;
+  columns.contextTokens[replica] = 0;
+  columns.activeBlocks[replica] = 0;
+  columns.batchSlots[replica] = 0;
+  columns.kvBlocks[replica] = 0;
+  columns.stepTokens[replica] = 0;
+}
