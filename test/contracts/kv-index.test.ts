@@ -11,7 +11,7 @@ import { TIERS, type Tier } from "../../src/core/replica.ts";
  * Random event streams on a small tree of prompts, applied to the paged index and to the naive one. Paths come from few
  * symbols, so that prompts share prefixes, part inside pages and meet again.
  */
-const REPLICAS = 4;
+const REPLICAS = 6;
 const SECOND = 1e9;
 
 type Path = readonly number[];
@@ -242,7 +242,7 @@ describe("KvIndex", () => {
           maxReplicas: REPLICAS,
           maxBlocks: 96,
           maxAliases: 64,
-          maxHolders: 10,
+          maxChunks: 1,
           maxExpectations: 20,
         });
         let nowNs = 0;

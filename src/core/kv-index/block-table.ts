@@ -1,44 +1,62 @@
-const MAX_LOAD = 0.85;
-/** A slot's distance from home is kept in a byte; insertion gives up before it overflows. */
-const MAX_DISTANCE = 254;
+import { WarmpathError } from "../errors.ts";
+import { hashAt } from "./page-layout.ts";
+
+const MAX_LOAD = 0.88;
+/**
+ * A slot is 1 + the distance from home in the upper 6 bits, and below it the block's id with a tag from its hash in
+ * whatever bits the ids leave free; 0 is an empty slot.
+ */
+const ENTRY_BITS = 26;
+const ENTRY_MASK = (1 << ENTRY_BITS) - 1;
+const ONE_FURTHER = 1 << ENTRY_BITS;
+const MAX_DISTANCE = 63;
 
 /**
- * Finds a block by its sequence hash: Robin Hood hashing over two parallel arrays, five bytes a slot. The hashes
- * themselves stay in the pages. The distance byte tells which home a slot belongs to, so a probe reads a page only for
- * blocks of the same home, and a removal shifts its followers back without reading pages at all.
+ * Finds a block by its sequence hash: Robin Hood hashing, four bytes a slot. The hashes themselves stay in the pages. The
+ * distance tells which home a slot belongs to, and the tag which of its blocks it may be, so a probe hardly ever reads a
+ * page in vain, and a removal shifts its followers back without reading pages at all.
  */
 export class BlockTable {
-  readonly #ids: Int32Array;
-  /** 0 for an empty slot, else 1 + distance from home. */
-  readonly #distance: Uint8Array;
-  readonly #hashes: Int32Array;
+  readonly #slots: Int32Array;
+  readonly #words: Int32Array;
   readonly #scale: number;
+  readonly #idBits: number;
+  readonly #idMask: number;
+  readonly #tagMask: number;
 
-  /** `hashes` holds the `[lo, hi]` lanes of block `id` at `2 * id`. */
-  constructor(maxBlocks: number, hashes: Int32Array) {
+  /** `words` holds the `[lo, hi]` lanes of a block at `hashAt(id)`. */
+  constructor(maxBlocks: number, words: Int32Array) {
+    if (maxBlocks > ENTRY_MASK) {
+      throw new WarmpathError("WP_CAPACITY_EXCEEDED", `maxBlocks is ${maxBlocks}, the index can hold ${ENTRY_MASK}`);
+    }
     const homes = Math.ceil(maxBlocks / MAX_LOAD);
     // Slack behind the last home saves every probe the wrap-around.
-    this.#ids = new Int32Array(homes + MAX_DISTANCE + 1);
-    this.#distance = new Uint8Array(homes + MAX_DISTANCE + 1);
-    this.#hashes = hashes;
+    this.#slots = new Int32Array(homes + MAX_DISTANCE + 1);
+    this.#words = words;
     this.#scale = homes / 4294967296;
+    this.#idBits = 32 - Math.clz32(maxBlocks);
+    this.#idMask = (1 << this.#idBits) - 1;
+    this.#tagMask = (1 << (ENTRY_BITS - this.#idBits)) - 1;
   }
 
   get bytes(): number {
-    return this.#ids.byteLength + this.#distance.byteLength;
+    return this.#slots.byteLength;
   }
 
   /** The block's id, or -1. */
   find(lo: number, hi: number): number {
-    const distance = this.#distance;
-    const hashes = this.#hashes;
+    const slots = this.#slots;
+    const words = this.#words;
+    const tag = (hi & this.#tagMask) << this.#idBits;
     let slot = ((lo >>> 0) * this.#scale) | 0;
-    for (let d = 1; distance[slot] >= d; d++, slot++) {
-      if (distance[slot] !== d) continue;
-      const id = this.#ids[slot];
-      if (hashes[2 * id] === lo && hashes[2 * id + 1] === hi) return id;
+    for (let want = ONE_FURTHER | tag; ; want = (want + ONE_FURTHER) | 0, slot++) {
+      const word = slots[slot];
+      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) return -1;
+      if (((word ^ want) & ~this.#idMask) !== 0) continue;
+      const id = word & this.#idMask;
+      const at = hashAt(id);
+      if (words[at] === lo && words[at + 1] === hi) return id;
     }
-    return -1;
   }
 
   /**
@@ -46,54 +64,44 @@ export class BlockTable {
    * under hashes made to collide; the block that finds no place is then simply not found again, which an index may do.
    */
   findOrInsert(lo: number, hi: number, newId: number): number {
-    const distance = this.#distance;
-    const hashes = this.#hashes;
+    const slots = this.#slots;
+    const words = this.#words;
+    const tag = (hi & this.#tagMask) << this.#idBits;
     let slot = ((lo >>> 0) * this.#scale) | 0;
-    let d = 1;
-    for (; distance[slot] >= d; d++, slot++) {
-      if (distance[slot] !== d) continue;
-      const id = this.#ids[slot];
-      if (hashes[2 * id] === lo && hashes[2 * id + 1] === hi) return id;
+    let want = ONE_FURTHER | tag;
+    for (; ; want = (want + ONE_FURTHER) | 0, slot++) {
+      const word = slots[slot];
+      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) break;
+      if (((word ^ want) & ~this.#idMask) !== 0) continue;
+      const id = word & this.#idMask;
+      const at = hashAt(id);
+      if (words[at] === lo && words[at + 1] === hi) return id;
     }
-    this.#place(slot, d, newId);
+    // From here on everybody nearer to home than the one in hand makes way for it.
+    let inHand = tag | newId;
+    for (let d = want >>> ENTRY_BITS; d <= MAX_DISTANCE; d++, slot++) {
+      const word = slots[slot];
+      const there = word >>> ENTRY_BITS;
+      if (there >= d) continue;
+      slots[slot] = (d << ENTRY_BITS) | inHand;
+      if (word === 0) return -1;
+      inHand = word & ENTRY_MASK;
+      d = there;
+    }
     return -1;
   }
 
   /** Forgets a block that is known to be here under this hash. */
-  remove(lo: number, id: number): void {
-    const ids = this.#ids;
-    const distance = this.#distance;
+  remove(lo: number, hi: number, id: number): void {
+    const slots = this.#slots;
     let slot = ((lo >>> 0) * this.#scale) | 0;
-    for (let d = 1; ids[slot] !== id || distance[slot] !== d; d++, slot++) {
-      if (distance[slot] < d) return;
+    let want = ONE_FURTHER | ((hi & this.#tagMask) << this.#idBits) | id;
+    for (; slots[slot] !== want; slot++, want = (want + ONE_FURTHER) | 0) {
+      if (slots[slot] >>> ENTRY_BITS < want >>> ENTRY_BITS) return;
     }
-    for (; distance[slot + 1] > 1; slot++) {
-      ids[slot] = ids[slot + 1];
-      distance[slot] = distance[slot + 1] - 1;
+    for (let next = slots[slot + 1]; next >>> ENTRY_BITS > 1; next = slots[slot + 1]) {
+      slots[slot++] = (next - ONE_FURTHER) | 0;
     }
-    distance[slot] = 0;
-  }
-
-  #place(from: number, fromDistance: number, newId: number): void {
-    const ids = this.#ids;
-    const distance = this.#distance;
-    let slot = from;
-    let d = fromDistance;
-    let id = newId;
-    for (; d <= MAX_DISTANCE; d++, slot++) {
-      const there = distance[slot];
-      if (there === 0) {
-        ids[slot] = id;
-        distance[slot] = d;
-        return;
-      }
-      if (there < d) {
-        const displaced = ids[slot];
-        ids[slot] = id;
-        distance[slot] = d;
-        id = displaced;
-        d = there;
-      }
-    }
+    slots[slot] = 0;
   }
 }

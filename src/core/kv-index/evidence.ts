@@ -1,13 +1,14 @@
 import type { Nanoseconds } from "../clock.ts";
 import { Expectations } from "./expectations.ts";
-import { PAGE_BLOCKS, PageStore } from "./page-store.ts";
+import { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, hashAt, headerAt } from "./page-layout.ts";
+import { PageStore } from "./page-store.ts";
 import { PairTable } from "./pair-table.ts";
 
 const NONE = -1;
 
 export interface EvidenceSizes {
   readonly maxPages: number;
-  readonly maxHolders: number;
+  readonly maxChunks: number;
   readonly maxExpectations: number;
   readonly lanes: number;
   /** Called after pages were forgotten to make room, while they are still recognisable as free. */
@@ -27,10 +28,10 @@ export class Evidence {
   #evictedPages = 0;
 
   constructor(sizes: EvidenceSizes) {
-    this.store = new PageStore(sizes.maxPages, sizes.maxHolders);
+    this.store = new PageStore(sizes.maxPages, sizes.maxChunks);
     this.expectations = new Expectations(sizes.maxExpectations, sizes.lanes);
     // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
-    this.#copies = new PairTable(Math.max(64, sizes.maxPages));
+    this.#copies = new PairTable(Math.max(64, sizes.maxPages >> 2));
     this.#onEvicted = sizes.onEvicted;
   }
 
@@ -49,46 +50,49 @@ export class Evidence {
 
   /** The block behind `previous` in its page, if it has this hash or there is room to append it; else -1. */
   next(previous: number, lo: number, hi: number): number {
-    const { hashes, table, used } = this.store;
+    const { words, table } = this.store;
     const block = previous + 1;
     const offset = block & 15;
     if (offset === 0) return NONE;
-    if (offset < used[previous >> 4]) return hashes[2 * block] === lo && hashes[2 * block + 1] === hi ? block : NONE;
+    const page = previous >> 4;
+    const at = hashAt(block);
+    if (offset < this.store.used(page)) return words[at] === lo && words[at + 1] === hi ? block : NONE;
     if (table.findOrInsert(lo, hi, block) !== NONE) return NONE;
-    hashes[2 * block] = lo;
-    hashes[2 * block + 1] = hi;
-    used[previous >> 4] = offset + 1;
+    words[at] = lo;
+    words[at + 1] = hi;
+    this.store.setUsed(page, offset + 1);
     return block;
   }
 
   /** The block with this hash wherever it is, or the first of a new page; -1 only if no page can be had. */
-  findOrStart(lo: number, hi: number, parentLo: number, parentHi: number): number {
+  findOrStart(lo: number, hi: number): number {
     const store = this.store;
     const known = store.table.find(lo, hi);
     if (known !== NONE) return known;
-    let page = store.takePage(parentLo, parentHi);
+    let page = store.takePage();
     if (page === NONE) {
       this.makeRoom(NONE);
-      page = store.takePage(parentLo, parentHi);
+      page = store.takePage();
       if (page === NONE) return NONE;
     }
     const block = page * PAGE_BLOCKS;
-    store.hashes[2 * block] = lo;
-    store.hashes[2 * block + 1] = hi;
-    store.used[page] = 1;
+    const at = hashAt(block);
+    store.words[at] = lo;
+    store.words[at + 1] = hi;
+    store.setUsed(page, 1);
     store.table.findOrInsert(lo, hi, block);
     return block;
   }
 
   /** An event says that the lane holds these blocks; blocks it already held gain a copy. False if there is no room. */
   confirm(page: number, lane: number, bits: number): boolean {
-    const holders = this.store.holders;
+    const words = this.store.words;
     const at = this.#holder(page, lane, bits);
     if (at === NONE) return false;
-    const before = holders[at + 1];
+    const before = words[at + 1];
     const again = before & bits;
     const expected = (before >>> 16) & bits;
-    holders[at + 1] = (before | bits) & ~(expected << 16);
+    words[at + 1] = (before | bits) & ~(expected << 16);
     for (let rest = expected; rest !== 0; rest &= rest - 1) {
       this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
     }
@@ -103,13 +107,13 @@ export class Evidence {
   expect(page: number, lane: number, bits: number, expiresNs: Nanoseconds): boolean {
     const at = this.#holder(page, lane, bits);
     if (at === NONE) return false;
-    const masks = this.store.holders[at + 1];
+    const masks = this.store.words[at + 1];
     let taken = 0;
     for (let rest = bits & ~(masks | (masks >>> 16)); rest !== 0 && !this.expectations.full; rest &= rest - 1) {
       this.expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
       taken |= rest & -rest;
     }
-    this.store.holders[at + 1] = masks | (taken << 16);
+    this.store.words[at + 1] = masks | (taken << 16);
     const refused = bits & ~(masks | (masks >>> 16) | taken);
     // What `#holder` counted as newly held but the full book refused is taken back.
     if (refused !== 0) this.#forget(page, lane, at, refused);
@@ -125,7 +129,7 @@ export class Evidence {
   withdraw(page: number, lane: number, bits: number): number {
     const at = this.store.holderOf(page, lane);
     if (at === NONE) return bits;
-    const masks = this.store.holders[at + 1];
+    const masks = this.store.words[at + 1];
     let clear = bits & (masks | (masks >>> 16));
     const unknown = bits & ~clear;
     if (this.#copies.size > 0) {
@@ -145,16 +149,16 @@ export class Evidence {
   /** Whether the lane holds a block by confirmed evidence. */
   isConfirmed(lane: number, block: number): boolean {
     const at = this.store.holderOf(block >> 4, lane);
-    return at !== NONE && ((this.store.holders[at + 1] >>> (block & 15)) & 1) === 1;
+    return at !== NONE && ((this.store.words[at + 1] >>> (block & 15)) & 1) === 1;
   }
 
   /** Forgets all that a lane holds, copies included. A pass over all pages, for rare events. */
   clearLane(lane: number): void {
     for (let page = 0; page < this.store.maxPages; page++) {
-      if (this.store.used[page] === 0) continue;
+      if (this.store.used(page) === 0) continue;
       const at = this.store.holderOf(page, lane);
       if (at === NONE) continue;
-      const masks = this.store.holders[at + 1];
+      const masks = this.store.words[at + 1];
       this.#dropCopies(page, lane, masks & 0xffff);
       this.#forget(page, lane, at, (masks | (masks >>> 16)) & 0xffff);
     }
@@ -176,19 +180,27 @@ export class Evidence {
 
   /** Frees what a page holds for nobody: blocks that were made but found no evidence. */
   tidy(page: number): void {
-    if (this.store.used[page] === 0) return;
+    const used = this.store.used(page);
+    if (used === 0) return;
     const held = this.store.heldMask(page);
-    if (held >>> (this.store.used[page] - 1) === 0) this.store.trim(page, held);
+    if (held >>> (used - 1) === 0) this.store.trim(page, held);
   }
 
-  /** The lane's holder entry in a page, made if need be; counts blocks in `bits` that nobody held. */
+  /** The lane's holder in a page, made if need be; counts blocks in `bits` that nobody held. */
   #holder(page: number, lane: number, bits: number): number {
-    const holders = this.store.holders;
+    const words = this.store.words;
+    let group = headerAt(page);
+    let end = group + PAGE_HOLDERS_END;
     let union = 0;
     let mine = NONE;
-    for (let at = this.store.firstHolder[page]; at !== NONE; at = holders[at + 2]) {
-      union |= holders[at + 1];
-      if (holders[at] === lane) mine = at;
+    for (;;) {
+      for (let at = group + FIRST_HOLDER; at < end; at += 2) {
+        union |= words[at + 1];
+        if (words[at] === lane && words[at + 1] !== 0) mine = at;
+      }
+      group = words[group + LINK];
+      if (group === 0) break;
+      end = group + CHUNK_WORDS;
     }
     if (mine === NONE) {
       mine = this.store.addHolder(page, lane);
@@ -210,17 +222,16 @@ export class Evidence {
   /** Clears both kinds of evidence for `bits`, and whatever is then held by nobody. */
   #forget(page: number, lane: number, at: number, bits: number): void {
     if (bits === 0) return;
-    const holders = this.store.holders;
-    const masks = holders[at + 1];
+    const store = this.store;
+    const masks = store.words[at + 1];
     for (let rest = (masks >>> 16) & bits; rest !== 0; rest &= rest - 1) {
       this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
     }
-    const left = masks & ~(bits | (bits << 16));
-    holders[at + 1] = left;
-    if (left === 0) this.store.removeHolder(page, lane);
-    const held = this.store.heldMask(page);
+    store.words[at + 1] = masks & ~(bits | (bits << 16));
+    const held = store.heldMask(page);
     this.#blocks -= bitCount(bits & ~held);
-    if (held >>> (this.store.used[page] - 1) === 0) this.store.trim(page, held);
+    if (held >>> (store.used(page) - 1) === 0) store.trim(page, held);
+    else if (store.isInChunk(at)) store.compactHolders(page);
   }
 
   #dropCopies(page: number, lane: number, bits: number): void {
@@ -228,27 +239,23 @@ export class Evidence {
     for (let rest = bits; rest !== 0; rest &= rest - 1) this.#copies.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
   }
 
-  /** Forgets the least recently used pages, a batch at a time so that sweeping the aliases afterwards is cheap. */
+  /** Forgets a batch of pages that were not used lately: a batch, so that sweeping the aliases afterwards is cheap. */
   makeRoom(pinnedPage: number): void {
     const store = this.store;
-    let page = store.oldest;
-    for (let left = Math.max(1, store.maxPages >> 6); left > 0 && page !== NONE; left--) {
-      if (page === pinnedPage) page = store.newerThan(page);
+    for (let left = Math.max(1, store.maxPages >> 6); left > 0; left--) {
+      const page = store.victim(pinnedPage);
       if (page === NONE) break;
-      const next = store.newerThan(page);
       this.#blocks -= bitCount(store.heldMask(page));
-      for (let at = store.firstHolder[page]; at !== NONE; at = store.firstHolder[page]) {
-        const lane = store.holders[at];
-        const masks = store.holders[at + 1];
+      store.forEachHolder(page, (at) => {
+        const lane = store.words[at];
+        const masks = store.words[at + 1];
         for (let rest = masks >>> 16; rest !== 0; rest &= rest - 1) {
           this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
         }
         this.#dropCopies(page, lane, masks & 0xffff);
-        store.removeHolder(page, lane);
-      }
+      });
       store.freePage(page);
       this.#evictedPages++;
-      page = next;
     }
     this.#onEvicted();
   }

@@ -4,7 +4,7 @@ import { TIERS, type Tier } from "../replica.ts";
 import { AliasTable } from "./alias-table.ts";
 import { CapacityEstimates } from "./capacity-estimates.ts";
 import { Evidence } from "./evidence.ts";
-import { PAGE_BLOCKS } from "./page-store.ts";
+import { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, USED, hashAt, headerAt } from "./page-layout.ts";
 import type { KvEventBody, KvEvidence, KvIndexStats, Match, SnapshotRun } from "./types.ts";
 
 const NONE = -1;
@@ -15,9 +15,12 @@ export interface KvIndexOptions {
   readonly maxBlocks: number;
   /** Blocks that may be held under an engine's own hash, added over all replicas; 0 where engines speak our hashes. */
   readonly maxAliases?: number;
-  /** Page-and-lane pairs; by default room for two holders of every page. */
-  readonly maxHolders?: number;
-  /** Blocks that may be expected at once, added over all replicas. */
+  /** Chunks of seven holders, for pages that more than three lanes hold. */
+  readonly maxChunks?: number;
+  /**
+   * Blocks that may be expected at once, added over all replicas. Events confirm what is expected within seconds, so a
+   * small share of all blocks will do; approximate replicas need room for the KV blocks of each.
+   */
   readonly maxExpectations?: number;
   /** How long an expectation lives without confirmation. */
   readonly expectationNs?: Nanoseconds;
@@ -34,7 +37,6 @@ export class KvIndex implements KvEvidence {
   readonly #capacities: CapacityEstimates;
   readonly #expectationNs: Nanoseconds;
   readonly #match: { cached: Int32Array; confirmed: Int32Array };
-  readonly #visitedPages: Int32Array = new Int32Array(4096);
   #chain: Uint32Array = new Uint32Array(256);
   #touchedBlocks: Int32Array = new Int32Array(128);
   #tiersSeen = 1;
@@ -47,8 +49,8 @@ export class KvIndex implements KvEvidence {
     this.maxReplicas = options.maxReplicas;
     this.#evidence = new Evidence({
       maxPages,
-      maxHolders: options.maxHolders ?? 2 * maxPages,
-      maxExpectations: options.maxExpectations ?? Math.ceil(options.maxBlocks / 2),
+      maxChunks: options.maxChunks ?? Math.max(16, maxPages >> 2),
+      maxExpectations: options.maxExpectations ?? Math.max(1024, options.maxBlocks >> 5),
       lanes,
       onEvicted: () => this.#sweepFreedAliases(),
     });
@@ -98,43 +100,54 @@ export class KvIndex implements KvEvidence {
   match(sequence: Uint32Array, blocks: number): Match {
     const { cached, confirmed } = this.#match;
     const store = this.#evidence.store;
-    const { hashes, holders, table, used, firstHolder } = store;
-    const visited = this.#visitedPages;
+    const { words, table } = store;
     const lanes = this.#tiersSeen * this.maxReplicas;
     cached.fill(0, 0, lanes);
     confirmed.fill(0, 0, lanes);
-    let pages = 0;
-    for (let depth = 0; depth < blocks;) {
-      const block = table.find(sequence[2 * depth] | 0, sequence[2 * depth + 1] | 0);
-      if (block === NONE) break;
-      const page = block >> 4;
-      const offset = block & 15;
-      const limit = Math.min(blocks - depth, used[page] - offset);
-      let run = 1;
-      for (let at = 2 * block + 2, want = 2 * depth + 2; run < limit; run++, at += 2, want += 2) {
-        if (hashes[at] !== (sequence[want] | 0) || hashes[at + 1] !== (sequence[want + 1] | 0)) break;
+    let before = NONE;
+    for (let depth = 0; depth < blocks; ) {
+      let page = before === NONE ? NONE : store.follower(before);
+      let offset = 0;
+      let run = page === NONE ? 0 : wholePage(words, page, sequence, depth, blocks);
+      if (run === 0) {
+        const block = table.find(sequence[2 * depth] | 0, sequence[2 * depth + 1] | 0);
+        if (block === NONE) break;
+        page = block >> 4;
+        offset = block & 15;
+        const limit = Math.min(blocks - depth, store.used(page) - offset);
+        run = commonRun(words, hashAt(block), sequence, 2 * depth, limit);
+        if (before !== NONE && offset === 0) store.setFollower(before, page);
       }
-      // A lane whose depth ends before this page has a hole there, and what it holds behind the hole is no prefix.
       const end = depth + run;
       let reached = false;
-      for (let at = firstHolder[page]; at !== NONE; at = holders[at + 2]) {
-        const lane = holders[at];
-        if (cached[lane] !== depth) continue;
-        const sure = (holders[at + 1] & 0xffff) >>> offset;
-        const held = sure | (holders[at + 1] >>> (16 + offset));
-        const heldRun = 31 - Math.clz32(~held & -~held);
-        cached[lane] = heldRun >= run ? end : depth + heldRun;
-        if (heldRun >= run) reached = true;
-        if (confirmed[lane] !== depth) continue;
-        const sureRun = 31 - Math.clz32(~sure & -~sure);
-        confirmed[lane] = sureRun >= run ? end : depth + sureRun;
+      let group = headerAt(page);
+      let groupEnd = group + PAGE_HOLDERS_END;
+      for (;;) {
+        for (let at = group + FIRST_HOLDER; at < groupEnd; at += 2) {
+          const lane = words[at];
+          const masks = words[at + 1];
+          // A lane whose depth ends before this page has a hole there: what it holds behind the hole is no prefix.
+          if (cached[lane] !== depth) continue;
+          const sure = (masks & 0xffff) >>> offset;
+          const held = sure | (masks >>> (16 + offset));
+          const heldRun = 31 - Math.clz32(~held & -~held);
+          if (heldRun >= run) {
+            cached[lane] = end;
+            reached = true;
+          } else cached[lane] = depth + heldRun;
+          if (confirmed[lane] !== depth) continue;
+          const sureRun = 31 - Math.clz32(~sure & -~sure);
+          confirmed[lane] = sureRun >= run ? end : depth + sureRun;
+        }
+        group = words[group + LINK];
+        if (group === 0) break;
+        groupEnd = group + CHUNK_WORDS;
       }
-      if (pages < visited.length) visited[pages++] = page;
+      store.touch(page);
       if (!reached) break;
+      before = page;
       depth = end;
     }
-    // Touched from the last to the first: a page must never be forgotten before those that build on it.
-    while (pages > 0) store.touch(visited[--pages]);
     return this.#match;
   }
 
@@ -154,11 +167,11 @@ export class KvIndex implements KvEvidence {
     this.#aliases?.forEachOf(replica, (lo, hi, block) => engineOf.set(block, [lo, hi]));
     const runs: SnapshotRun[] = [];
     for (let page = 0; page < store.maxPages; page++) {
-      if (store.used[page] === 0) continue;
+      if (store.used(page) === 0) continue;
       for (let tier = 0; tier < this.#tiersSeen; tier++) {
         const at = store.holderOf(page, tier * this.maxReplicas + replica);
         if (at === NONE) continue;
-        const mask = store.holders[at + 1] & 0xffff;
+        const mask = store.words[at + 1] & 0xffff;
         for (let offset = 0; offset < PAGE_BLOCKS;) {
           if (((mask >>> offset) & 1) === 0) {
             offset++;
@@ -176,9 +189,9 @@ export class KvIndex implements KvEvidence {
   restore(replica: number, runs: readonly SnapshotRun[]): void {
     for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
     this.#sweepAliasesOf(replica);
-    for (const { tier, parent, sequence, engine } of runs) {
-      const lane = this.#lane(replica, tier);
-      this.#mark(lane, parent[0] | 0, parent[1] | 0, sequence, sequence.length / 2, 0, engine);
+    for (const { tier, sequence, engine } of runs) {
+      // Without the parent a run starts a page of its own, which is where it came from.
+      this.#mark(this.#lane(replica, tier), ROOT_LO, ROOT_HI, sequence, sequence.length / 2, 0, engine);
     }
   }
 
@@ -188,6 +201,7 @@ export class KvIndex implements KvEvidence {
       blocks: this.#evidence.blocks,
       pages: store.pages,
       maxPages: store.maxPages,
+      chunks: store.chunks,
       aliases: this.#aliases?.size ?? 0,
       expectations: expectations.size,
       allocatedBytes: this.#evidence.bytes + (this.#aliases?.bytes ?? 0),
@@ -220,8 +234,8 @@ export class KvIndex implements KvEvidence {
         this.#refusedBlocks += blocks;
         return;
       }
-      parentLo = this.#evidence.store.hashes[2 * block];
-      parentHi = this.#evidence.store.hashes[2 * block + 1];
+      parentLo = this.#evidence.store.words[hashAt(block)];
+      parentHi = this.#evidence.store.words[hashAt(block) + 1];
     }
     if (this.#chain.length < 2 * blocks) this.#chain = new Uint32Array(4 * blocks);
     chainHashes(local, blocks, parentLo, parentHi, this.#chain);
@@ -245,22 +259,18 @@ export class KvIndex implements KvEvidence {
     const replica = lane % this.maxReplicas;
     const isRoot = parentLo === ROOT_LO && parentHi === ROOT_HI;
     let previous = isRoot ? NONE : evidence.store.table.find(parentLo, parentHi);
-    let lo = parentLo;
-    let hi = parentHi;
     let page = NONE;
     let bits = 0;
     let taken = 0;
     for (; taken < blocks; taken++) {
-      const beforeLo = lo;
-      const beforeHi = hi;
-      lo = sequence[2 * taken] | 0;
-      hi = sequence[2 * taken + 1] | 0;
+      const lo = sequence[2 * taken] | 0;
+      const hi = sequence[2 * taken + 1] | 0;
       let block = previous === NONE ? NONE : evidence.next(previous, lo, hi);
       if (block === NONE) {
         // What was gathered is granted before another page is looked for: making room for that one may forget this one.
         if (bits !== 0) this.#grant(page, lane, bits, expiresNs);
         bits = 0;
-        block = evidence.findOrStart(lo, hi, beforeLo, beforeHi);
+        block = evidence.findOrStart(lo, hi);
         if (block === NONE) break;
       }
       page = block >> 4;
@@ -280,8 +290,7 @@ export class KvIndex implements KvEvidence {
   #grant(page: number, lane: number, bits: number, expiresNs: Nanoseconds): void {
     const evidence = this.#evidence;
     const granted = expiresNs > 0 ? evidence.expect(page, lane, bits, expiresNs) : evidence.confirm(page, lane, bits);
-    if (granted) evidence.store.touch(page);
-    else evidence.tidy(page);
+    if (!granted) evidence.tidy(page);
   }
 
   /** Makes an engine's hash stand for a block; false if even forgetting old pages leaves no room for it. */
@@ -294,7 +303,7 @@ export class KvIndex implements KvEvidence {
   }
 
   #removed(replica: number, lane: number, engine: Uint32Array): void {
-    const { hashes, table, used } = this.#evidence.store;
+    const store = this.#evidence.store;
     const aliases = this.#aliases;
     const blocks = engine.length / 2;
     if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
@@ -310,9 +319,10 @@ export class KvIndex implements KvEvidence {
       if (block === NONE) {
         // Engines forget a prompt from its end, so the block before the last one removed is the likeliest next.
         const before = near - 1;
+        const at = hashAt(before);
         const isBefore =
-          near > 0 && (before & 15) < used[before >> 4] && hashes[2 * before] === lo && hashes[2 * before + 1] === hi;
-        block = isBefore ? before : table.find(lo, hi);
+          near > 0 && (before & 15) < store.used(before >> 4) && store.words[at] === lo && store.words[at + 1] === hi;
+        block = isBefore ? before : store.table.find(lo, hi);
       }
       if (block === NONE) {
         this.#unknownRemovals++;
@@ -362,8 +372,7 @@ export class KvIndex implements KvEvidence {
 
   /** Pages were forgotten under the cap: so are the aliases of their blocks, before the pages are used again. */
   #sweepFreedAliases(): void {
-    const used = this.#evidence.store.used;
-    this.#aliases?.sweep((_replica, block) => used[block >> 4] === 0);
+    this.#aliases?.sweep((_replica, block) => this.#evidence.store.used(block >> 4) === 0);
   }
 
   #sweepAliasesOf(replica: number): void {
@@ -371,18 +380,38 @@ export class KvIndex implements KvEvidence {
   }
 
   #run(tier: Tier, first: number, end: number, engineOf: ReadonlyMap<number, readonly [number, number]>): SnapshotRun {
-    const { hashes, parents } = this.#evidence.store;
-    const isFirstOfPage = (first & 15) === 0;
-    const parent = isFirstOfPage
-      ? Uint32Array.of(parents[first >> 3], parents[(first >> 3) + 1])
-      : Uint32Array.of(hashes[2 * first - 2], hashes[2 * first - 1]);
-    const sequence = Uint32Array.from(hashes.subarray(2 * first, 2 * end));
+    const words = this.#evidence.store.words;
+    const sequence = Uint32Array.from(words.subarray(hashAt(first), hashAt(first) + 2 * (end - first)));
     let engine: Uint32Array | null = new Uint32Array(sequence.length);
     for (let block = first; block < end && engine !== null; block++) {
       const own = engineOf.get(block);
       if (own === undefined) engine = null;
       else engine.set(own, 2 * (block - first));
     }
-    return { tier, parent, sequence, engine };
+    return { tier, sequence, engine };
   }
+}
+
+/** The length of a page all of whose blocks are next in the prompt; 0 if they are not, whatever the page holds now. */
+function wholePage(words: Int32Array, page: number, sequence: Uint32Array, depth: number, blocks: number): number {
+  const used = words[headerAt(page)] & USED;
+  if (used === 0 || depth + used > blocks) return 0;
+  const at = hashAt(page * PAGE_BLOCKS + used - 1);
+  const want = 2 * (depth + used - 1);
+  return words[at] === (sequence[want] | 0) && words[at + 1] === (sequence[want + 1] | 0) ? used : 0;
+}
+
+/**
+ * How many blocks of a page agree with a prompt, of `limit` and at least one. A sequence hash covers all blocks before it, so
+ * agreement at one block means agreement at every earlier one: the last is looked at first, then halves.
+ */
+function commonRun(words: Int32Array, at: number, sequence: Uint32Array, from: number, limit: number): number {
+  let agreed = 1;
+  let open = limit;
+  for (let probe = limit; agreed < open; probe = (agreed + open + 1) >> 1) {
+    const i = 2 * (probe - 1);
+    if (words[at + i] === (sequence[from + i] | 0) && words[at + i + 1] === (sequence[from + i + 1] | 0)) agreed = probe;
+    else open = probe - 1;
+  }
+  return agreed;
 }

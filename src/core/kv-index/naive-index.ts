@@ -7,7 +7,6 @@ import type { KvEventBody, KvEvidence, Match, SnapshotRun } from "./types.ts";
 interface NaiveBlock {
   readonly lo: number;
   readonly hi: number;
-  readonly parent: Uint32Array;
   /** Copies by lane. */
   readonly confirmed: Map<number, number>;
 }
@@ -115,7 +114,6 @@ export class NaiveIndex implements KvEvidence {
         const engine = engineOf.get(key);
         runs.push({
           tier: TIERS[Math.floor(lane / this.maxReplicas)],
-          parent: block.parent,
           sequence: Uint32Array.of(block.lo, block.hi),
           engine: engine === undefined ? null : lanesOf(engine),
         });
@@ -128,17 +126,16 @@ export class NaiveIndex implements KvEvidence {
     for (let tier = 0; tier < TIERS.length; tier++) this.#clearLane(replica, tier * this.maxReplicas + replica);
     for (const run of runs) {
       const lane = TIERS.indexOf(run.tier) * this.maxReplicas + replica;
-      this.#confirm(replica, lane, run.parent, run.sequence, run.engine);
+      this.#confirm(replica, lane, run.sequence, run.engine);
     }
   }
 
   #stored(replica: number, lane: number, event: KvEventBody & { kind: "stored" }): void {
-    const root = Uint32Array.of(ROOT_LO, ROOT_HI);
     if (event.local === null) {
-      this.#confirm(replica, lane, event.parent ?? root, event.engine, null);
+      this.#confirm(replica, lane, event.engine, null);
       return;
     }
-    let parent = root;
+    let parent: Uint32Array = Uint32Array.of(ROOT_LO, ROOT_HI);
     if (event.parent !== null) {
       const key = this.#aliases[replica].get(hashText(event.parent[0], event.parent[1]));
       if (key === undefined) return;
@@ -146,22 +143,15 @@ export class NaiveIndex implements KvEvidence {
     }
     const sequence = new Uint32Array(event.local.length);
     chainHashes(event.local, event.local.length / 2, parent[0], parent[1], sequence);
-    this.#confirm(replica, lane, parent, sequence, event.engine);
+    this.#confirm(replica, lane, sequence, event.engine);
   }
 
-  #confirm(
-    replica: number,
-    lane: number,
-    parent: Uint32Array,
-    sequence: Uint32Array,
-    engine: Uint32Array | null,
-  ): void {
+  #confirm(replica: number, lane: number, sequence: Uint32Array, engine: Uint32Array | null): void {
     for (let i = 0; i < sequence.length; i += 2) {
       const key = hashText(sequence[i], sequence[i + 1]);
       let block = this.#blocks.get(key);
       if (block === undefined) {
-        const before = i === 0 ? parent : sequence.slice(i - 2, i);
-        block = { lo: sequence[i], hi: sequence[i + 1], parent: before, confirmed: new Map() };
+        block = { lo: sequence[i], hi: sequence[i + 1], confirmed: new Map() };
         this.#blocks.set(key, block);
       }
       block.confirmed.set(lane, (block.confirmed.get(lane) ?? 0) + 1);

@@ -1,150 +1,219 @@
 import { BlockTable } from "./block-table.ts";
+import {
+  CHUNK_WORDS,
+  FIRST_HOLDER,
+  FOLLOWER_SHIFT,
+  LINK,
+  PAGE_BLOCKS,
+  PAGE_HOLDERS_END,
+  PAGE_WORDS,
+  REFERENCED,
+  USED,
+  hashAt,
+  headerAt,
+} from "./page-layout.ts";
 
-export const PAGE_BLOCKS = 16;
-const HOLDER_WORDS = 3;
 const NONE = -1;
 
 /**
- * Blocks in pages of up to 16 consecutive ones of a chain. A block's id is `16 * page + offset`. Prompts that part ways
+ * Blocks in pages of up to 16 consecutive ones of a chain; a block's id is `16 * page + offset`. Prompts that part ways
  * inside a page part into a new page, so a page never branches, and a match reads one table slot and one bit mask per
  * page and lane instead of one per block.
  *
- * Who holds what is a short linked list per page of `[lane, masks, next]`: the lower 16 bits of `masks` are confirmed
- * blocks, the upper 16 expected ones. Pages are linked by recency of use. All memory is allocated in the constructor.
+ * A page is 160 adjacent bytes: how many blocks it has, who holds them, and their hashes. A holder is `[lane, masks]`: the
+ * lower 16 bits of `masks` are confirmed blocks, the upper 16 expected ones, and 0 is an empty place. Three holders fit
+ * into the page; more are in linked chunks of seven. What must be forgotten under the cap is chosen by a clock hand that
+ * passes over pages used since it last came by (least recently used with a second chance): exact recency order would
+ * cost four more cache lines for every page a match reads. All memory is allocated in the constructor.
  */
 export class PageStore {
   readonly maxPages: number;
-  /** `[lo, hi]` of block `id` at `2 * id`. */
-  readonly hashes: Int32Array;
-  /** Blocks in use in a page; 0 for a free one. */
-  readonly used: Uint8Array;
-  /** First holder of a page, as an index into `holders`, or -1. */
-  readonly firstHolder: Int32Array;
-  readonly holders: Int32Array;
+  readonly words: Int32Array;
   readonly table: BlockTable;
-  /** Sequence hash of the block before a page's first, `[lo, hi]` at `2 * page`. */
-  readonly parents: Int32Array;
 
-  readonly #older: Int32Array;
-  readonly #newer: Int32Array;
-  #oldest = NONE;
-  #newest = NONE;
-  #freePage: number;
-  #freeHolder: number;
+  readonly #maxChunks: number;
   #pages = 0;
+  #chunks = 0;
+  #freePage = 0;
+  #freeChunk = 0;
+  #hand = 0;
 
-  constructor(maxPages: number, maxHolders: number) {
+  constructor(maxPages: number, maxChunks: number) {
     this.maxPages = maxPages;
-    this.hashes = new Int32Array(maxPages * PAGE_BLOCKS * 2);
-    this.used = new Uint8Array(maxPages);
-    this.firstHolder = new Int32Array(maxPages).fill(NONE);
-    this.holders = new Int32Array(maxHolders * HOLDER_WORDS);
-    this.parents = new Int32Array(maxPages * 2);
-    this.table = new BlockTable(maxPages * PAGE_BLOCKS, this.hashes);
-    this.#older = new Int32Array(maxPages);
-    this.#newer = new Int32Array(maxPages);
-    // Free pages and free holders are chained through fields that only used ones need.
-    for (let page = 0; page < maxPages; page++) this.#newer[page] = page + 1 < maxPages ? page + 1 : NONE;
-    this.#freePage = maxPages > 0 ? 0 : NONE;
-    for (let at = 0; at < this.holders.length; at += HOLDER_WORDS) {
-      this.holders[at + 2] = at + HOLDER_WORDS < this.holders.length ? at + HOLDER_WORDS : NONE;
+    this.#maxChunks = maxChunks;
+    this.words = new Int32Array(maxPages * PAGE_WORDS + maxChunks * CHUNK_WORDS);
+    this.table = new BlockTable(maxPages * PAGE_BLOCKS, this.words);
+    // Free pages are chained through their first hash, so that a free page reads as one without holders; free chunks
+    // through their links, where 0, which no chunk can be, ends the chain.
+    for (let page = 0; page < maxPages; page++) {
+      this.words[page * PAGE_WORDS] = page + 1 < maxPages ? page + 1 : NONE;
     }
-    this.#freeHolder = maxHolders > 0 ? 0 : NONE;
+    const firstChunk = maxPages * PAGE_WORDS;
+    for (let at = firstChunk; at < this.words.length; at += CHUNK_WORDS) {
+      this.words[at + LINK] = at + CHUNK_WORDS < this.words.length ? at + CHUNK_WORDS : 0;
+    }
+    this.#freeChunk = maxChunks > 0 ? firstChunk : 0;
+    this.#freePage = maxPages > 0 ? 0 : NONE;
   }
 
   get pages(): number {
     return this.#pages;
   }
 
+  /** Chunks of holders in use, of those beyond the three in each page. */
+  get chunks(): number {
+    return this.#chunks;
+  }
+
+  get maxChunks(): number {
+    return this.#maxChunks;
+  }
+
   get bytes(): number {
-    let bytes = this.table.bytes;
-    for (const array of [this.hashes, this.used, this.firstHolder, this.holders, this.parents])
-      bytes += array.byteLength;
-    return bytes + this.#older.byteLength + this.#newer.byteLength;
+    return this.words.byteLength + this.table.bytes;
   }
 
-  get oldest(): number {
-    return this.#oldest;
+  /** Blocks in a page; 0 for a free one. */
+  used(page: number): number {
+    return this.words[headerAt(page)] & USED;
   }
 
-  newerThan(page: number): number {
-    return this.#newer[page];
+  setUsed(page: number, blocks: number): void {
+    this.words[headerAt(page)] = (this.words[headerAt(page)] & ~USED) | blocks;
   }
 
-  /** A new empty page as the most recently used one, or -1 if all are taken. */
-  takePage(parentLo: number, parentHi: number): number {
+  /** Keeps the clock hand off a page for one more round. New pages lie behind the hand and are safe for one anyway. */
+  touch(page: number): void {
+    this.words[headerAt(page)] |= REFERENCED;
+  }
+
+  /** The page that followed this one in the last match, or -1; it may have been given to other blocks since. */
+  follower(page: number): number {
+    return (this.words[headerAt(page)] >>> FOLLOWER_SHIFT) - 1;
+  }
+
+  setFollower(page: number, follower: number): void {
+    const at = headerAt(page);
+    this.words[at] = (this.words[at] & (USED | REFERENCED)) | ((follower + 1) << FOLLOWER_SHIFT);
+  }
+
+  /** A new empty page, or -1 if all are taken. */
+  takePage(): number {
     const page = this.#freePage;
     if (page === NONE) return NONE;
-    this.#freePage = this.#newer[page];
-    this.parents[2 * page] = parentLo;
-    this.parents[2 * page + 1] = parentHi;
-    this.firstHolder[page] = NONE;
+    this.#freePage = this.words[page * PAGE_WORDS];
     this.#pages++;
-    this.#linkNewest(page);
     return page;
   }
 
-  /** Gives a page back with all its blocks; its holders must be gone. */
+  /** Gives a page back with its blocks and whatever holders it has left. */
   freePage(page: number): void {
-    const first = page * PAGE_BLOCKS;
-    for (let offset = this.used[page] - 1; offset >= 0; offset--) {
-      this.table.remove(this.hashes[2 * (first + offset)], first + offset);
+    this.#removeFromTable(page, 0);
+    const header = headerAt(page);
+    for (let chunk = this.words[header + LINK]; chunk !== 0; ) {
+      const next = this.words[chunk + LINK];
+      this.#giveChunk(chunk);
+      chunk = next;
     }
-    this.used[page] = 0;
-    this.#unlink(page);
-    this.#newer[page] = this.#freePage;
+    this.words.fill(0, header, header + PAGE_HOLDERS_END);
+    this.words[page * PAGE_WORDS] = this.#freePage;
     this.#freePage = page;
     this.#pages--;
   }
 
-  /** Makes a page the most recently used. */
-  touch(page: number): void {
-    if (page === this.#newest) return;
-    this.#unlink(page);
-    this.#linkNewest(page);
-  }
-
-  /** The holder entry of a lane in a page, or -1. */
-  holderOf(page: number, lane: number): number {
-    const holders = this.holders;
-    let at = this.firstHolder[page];
-    while (at !== NONE && holders[at] !== lane) at = holders[at + 2];
-    return at;
-  }
-
-  /** Adds an empty holder entry for a lane that has none, or returns -1 if the pool is exhausted. */
-  addHolder(page: number, lane: number): number {
-    const at = this.#freeHolder;
-    if (at === NONE) return NONE;
-    this.#freeHolder = this.holders[at + 2];
-    this.holders[at] = lane;
-    this.holders[at + 1] = 0;
-    this.holders[at + 2] = this.firstHolder[page];
-    this.firstHolder[page] = at;
-    return at;
-  }
-
-  removeHolder(page: number, lane: number): void {
-    const holders = this.holders;
-    let before = NONE;
-    let at = this.firstHolder[page];
-    while (at !== NONE && holders[at] !== lane) {
-      before = at;
-      at = holders[at + 2];
+  /** The next page the clock hand finds unused since its last round, or -1 if there is none but `pinnedPage`. */
+  victim(pinnedPage: number): number {
+    for (let steps = 2 * this.maxPages; steps > 0; steps--) {
+      const page = this.#hand;
+      this.#hand = page + 1 === this.maxPages ? 0 : page + 1;
+      const at = headerAt(page);
+      const flags = this.words[at];
+      if ((flags & USED) === 0 || page === pinnedPage) continue;
+      if ((flags & REFERENCED) === 0) return page;
+      this.words[at] = flags & ~REFERENCED;
     }
-    if (at === NONE) return;
-    if (before === NONE) this.firstHolder[page] = holders[at + 2];
-    else holders[before + 2] = holders[at + 2];
-    holders[at + 2] = this.#freeHolder;
-    this.#freeHolder = at;
+    return NONE;
+  }
+
+  /** Address of the lane's holder in a page, or -1. */
+  holderOf(page: number, lane: number): number {
+    const words = this.words;
+    let group = headerAt(page);
+    let end = group + PAGE_HOLDERS_END;
+    for (;;) {
+      for (let at = group + FIRST_HOLDER; at < end; at += 2) {
+        if (words[at] === lane && words[at + 1] !== 0) return at;
+      }
+      group = words[group + LINK];
+      if (group === 0) return NONE;
+      end = group + CHUNK_WORDS;
+    }
+  }
+
+  /** Address of an empty place for a lane that does not hold anything of the page yet, or -1 if there is no room. */
+  addHolder(page: number, lane: number): number {
+    const words = this.words;
+    const pageAt = headerAt(page);
+    let group = pageAt;
+    let end = group + PAGE_HOLDERS_END;
+    for (;;) {
+      for (let at = group + FIRST_HOLDER; at < end; at += 2) {
+        if (words[at + 1] !== 0) continue;
+        words[at] = lane;
+        return at;
+      }
+      group = words[group + LINK];
+      if (group === 0) break;
+      end = group + CHUNK_WORDS;
+    }
+    const chunk = this.#freeChunk;
+    if (chunk === 0) return NONE;
+    this.#freeChunk = words[chunk + LINK];
+    this.#chunks++;
+    words.fill(0, chunk, chunk + CHUNK_WORDS);
+    words[chunk + LINK] = words[pageAt + LINK];
+    words[pageAt + LINK] = chunk;
+    words[chunk + FIRST_HOLDER] = lane;
+    return chunk + FIRST_HOLDER;
   }
 
   /** The blocks of a page that any lane holds, confirmed or expected, as a mask. */
   heldMask(page: number): number {
-    const holders = this.holders;
+    const words = this.words;
+    let group = headerAt(page);
+    let end = group + PAGE_HOLDERS_END;
     let masks = 0;
-    for (let at = this.firstHolder[page]; at !== NONE; at = holders[at + 2]) masks |= holders[at + 1];
-    return (masks | (masks >>> 16)) & 0xffff;
+    for (;;) {
+      for (let at = group + FIRST_HOLDER + 1; at < end; at += 2) masks |= words[at];
+      group = words[group + LINK];
+      if (group === 0) return (masks | (masks >>> 16)) & 0xffff;
+      end = group + CHUNK_WORDS;
+    }
+  }
+
+  /** Calls `visit` with the address of every holder of a page. */
+  forEachHolder(page: number, visit: (at: number) => void): void {
+    const words = this.words;
+    let end = headerAt(page) + PAGE_HOLDERS_END;
+    for (let group = headerAt(page); ; end = group + CHUNK_WORDS) {
+      for (let at = group + FIRST_HOLDER; at < end; at += 2) if (words[at + 1] !== 0) visit(at);
+      group = words[group + LINK];
+      if (group === 0) return;
+    }
+  }
+
+  /** Gives back chunks in which no holder is left. */
+  compactHolders(page: number): void {
+    const words = this.words;
+    let before = headerAt(page);
+    for (let chunk = words[before + LINK]; chunk !== 0; chunk = words[before + LINK]) {
+      let masks = 0;
+      for (let at = chunk + FIRST_HOLDER + 1; at < chunk + CHUNK_WORDS; at += 2) masks |= words[at];
+      if (masks === 0) {
+        words[before + LINK] = words[chunk + LINK];
+        this.#giveChunk(chunk);
+      } else before = chunk;
+    }
   }
 
   /** Drops blocks from the end of a page that nobody holds any more, and the page itself when none is left. */
@@ -154,27 +223,26 @@ export class PageStore {
       this.freePage(page);
       return;
     }
+    this.#removeFromTable(page, keep);
+    this.setUsed(page, keep);
+  }
+
+  /** Whether a holder's address lies outside its page. */
+  isInChunk(at: number): boolean {
+    return at >= this.maxPages * PAGE_WORDS;
+  }
+
+  #removeFromTable(page: number, from: number): void {
     const first = page * PAGE_BLOCKS;
-    for (let offset = this.used[page] - 1; offset >= keep; offset--) {
-      this.table.remove(this.hashes[2 * (first + offset)], first + offset);
+    for (let offset = this.used(page) - 1; offset >= from; offset--) {
+      const at = hashAt(first + offset);
+      this.table.remove(this.words[at], this.words[at + 1], first + offset);
     }
-    this.used[page] = keep;
   }
 
-  #linkNewest(page: number): void {
-    this.#older[page] = this.#newest;
-    this.#newer[page] = NONE;
-    if (this.#newest === NONE) this.#oldest = page;
-    else this.#newer[this.#newest] = page;
-    this.#newest = page;
-  }
-
-  #unlink(page: number): void {
-    const older = this.#older[page];
-    const newer = this.#newer[page];
-    if (older === NONE) this.#oldest = newer;
-    else this.#newer[older] = newer;
-    if (newer === NONE) this.#newest = older;
-    else this.#older[newer] = older;
+  #giveChunk(chunk: number): void {
+    this.words[chunk + LINK] = this.#freeChunk;
+    this.#freeChunk = chunk;
+    this.#chunks--;
   }
 }

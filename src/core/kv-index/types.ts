@@ -35,8 +35,6 @@ export interface FeedCapabilities {
 /** Consecutive blocks held by one replica, as they stand in a snapshot. */
 export interface SnapshotRun {
   readonly tier: Tier;
-  /** Sequence hash of the block before the first one. */
-  readonly parent: Uint32Array;
   readonly sequence: Uint32Array;
   /** The engine's own hashes, where they differ from ours. */
   readonly engine: Uint32Array | null;
@@ -66,6 +64,8 @@ export interface KvIndexStats {
   /** Pages in use, of `maxPages`; a page is what the hard cap counts. */
   readonly pages: number;
   readonly maxPages: number;
+  /** Chunks in use for holders that do not fit into their page. */
+  readonly chunks: number;
   readonly aliases: number;
   readonly expectations: number;
   /** Bytes of all tables, allocated once. */

@@ -1,0 +1,82 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { WarmpathError } from "../core/errors.ts";
+import { calibrateCommand } from "./commands/calibrate/command.ts";
+import { explainCommand } from "./commands/explain/command.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Every command of `warmpath`; a new one is a line here. */
+const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [explainCommand, calibrateCommand];
+
+const EXIT_OK = 0;
+const EXIT_INTERNAL = 1;
+const EXIT_USAGE = 2;
+
+/** Runs one command line and returns the exit code; nothing is thrown past it and nothing prints a stack unasked. */
+export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
+  const commands = COMMANDS.map((create) => create(terminal));
+  const program = createProgram(commands);
+  for (const command of [program, ...commands]) tame(command, terminal);
+  const name = commands.find((command) => command.name() === words[0])?.name();
+  const label = name === undefined ? "warmpath" : `warmpath ${name}`;
+  try {
+    if (words.length === 0) {
+      const names = commands.map((command) => command.name()).join(", ");
+      throw new WarmpathError("WP_INVALID_INPUT", `name a command: ${names} (see warmpath --help)`);
+    }
+    await program.parseAsync(words, { from: "user" });
+    return EXIT_OK;
+  } catch (error) {
+    return report(error, label, terminal);
+  }
+}
+
+function createProgram(commands: readonly Command[]): Command {
+  const program = new Command("warmpath")
+    .description("A KV-cache-aware router for LLM inference, its simulated twin, and the lab that measures both.")
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "print the help of a command")
+    .addHelpText("after", "\nExample:\n  $ warmpath explain --example");
+  for (const command of commands) program.addCommand(command);
+  return program;
+}
+
+/** Has commander hand its complaints to `report` instead of printing them and ending the process. */
+function tame(command: Command, terminal: Terminal): void {
+  command.exitOverride().configureOutput({
+    writeOut: (help) => terminal.print(help.trimEnd()),
+    writeErr: () => {},
+  });
+}
+
+function report(error: unknown, label: string, terminal: Terminal): number {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT_OK;
+    const complaint = oneLine(error.message.replace(/^error: /, "")).replace(/\.$/, "");
+    terminal.printError(`${label}: ${complaint} (see ${label} --help)`);
+    return EXIT_USAGE;
+  }
+  const message = oneLine(error instanceof Error ? error.message : String(error));
+  if (terminal.debug && error instanceof Error && error.stack !== undefined) terminal.printError(error.stack);
+  if (WarmpathError.isInstance(error) && isAboutInput(error)) {
+    terminal.printError(`${label}: ${message}`);
+    return EXIT_USAGE;
+  }
+  const code = WarmpathError.isInstance(error) ? error.code : "unexpected";
+  terminal.printError(`${label}: internal error [${code}] ${message} (WARMPATH_DEBUG=1 shows where)`);
+  return EXIT_INTERNAL;
+}
+
+function isAboutInput(error: WarmpathError): boolean {
+  return error.code === "WP_INVALID_INPUT" || error.code === "WP_UNKNOWN_POLICY";
+}
+
+function oneLine(message: string): string {
+  return message.replaceAll(/\s*\n\s*/g, " ").trim();
+}
+
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return (manifest as { version: string }).version;
+}

@@ -1,0 +1,31 @@
+/**
+ * How a page lies in memory, as 32-bit words:
+ *
+ *     16 × [hash lo, hash hi], flags, link, 3 × [lane, masks]
+ *
+ * The header comes last so that the last block's hash, which a match compares first, lies beside it. `link` leads to the
+ * first chunk of further holders, which is `spare, link, 7 × [lane, masks]`: behind their first word, both look alike.
+ */
+export const PAGE_BLOCKS = 16;
+export const PAGE_WORDS = 40;
+export const CHUNK_WORDS = 16;
+
+/** From the header of a page, or the start of a chunk. */
+export const LINK = 1;
+export const FIRST_HOLDER = 2;
+export const PAGE_HOLDERS_END = 8;
+
+/** In `flags`: the number of blocks, the mark that the clock hand clears, and 1 + the page that followed last time. */
+export const USED = 0x1f;
+export const REFERENCED = 0x20;
+export const FOLLOWER_SHIFT = 8;
+
+/** Where the `[lo, hi]` lanes of a block are. */
+export function hashAt(block: number): number {
+  return (block >> 4) * PAGE_WORDS + ((block & 15) << 1);
+}
+
+/** Where the header of a page is. */
+export function headerAt(page: number): number {
+  return page * PAGE_WORDS + 2 * PAGE_BLOCKS;
+}
