@@ -10,6 +10,7 @@ export interface EvidenceSizes {
   readonly maxPages: number;
   readonly maxChunks: number;
   readonly maxExpectations: number;
+  readonly maxCopies: number;
   readonly lanes: number;
   /** Called after pages were forgotten to make room, while they are still recognisable as free. */
   readonly onEvicted: () => void;
@@ -30,8 +31,7 @@ export class Evidence {
   constructor(sizes: EvidenceSizes) {
     this.store = new PageStore(sizes.maxPages, sizes.maxChunks);
     this.expectations = new Expectations(sizes.maxExpectations, sizes.lanes);
-    // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
-    this.#copies = new PairTable(Math.max(64, sizes.maxPages >> 2));
+    this.#copies = new PairTable(sizes.maxCopies);
     this.#onEvicted = sizes.onEvicted;
   }
 
@@ -109,7 +109,7 @@ export class Evidence {
     if (at === NONE) return false;
     const masks = this.store.words[at + 1];
     let taken = 0;
-    for (let rest = bits & ~(masks | (masks >>> 16)); rest !== 0 && !this.expectations.full; rest &= rest - 1) {
+    for (let rest = bits & ~(masks | (masks >>> 16)); rest !== 0 && this.expectations.free > 0; rest &= rest - 1) {
       this.expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
       taken |= rest & -rest;
     }

@@ -38,8 +38,9 @@ export class Expectations {
     return this.#entryOf.size;
   }
 
-  get full(): boolean {
-    return this.#free === NONE;
+  /** Expectations there is still room for. */
+  get free(): number {
+    return this.#entryOf.maxEntries - this.#entryOf.size;
   }
 
   get bytes(): number {

@@ -4,7 +4,16 @@ import { TIERS, type Tier } from "../replica.ts";
 import { AliasTable } from "./alias-table.ts";
 import { CapacityEstimates } from "./capacity-estimates.ts";
 import { Evidence } from "./evidence.ts";
-import { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, USED, hashAt, headerAt } from "./page-layout.ts";
+import {
+  CHUNK_WORDS,
+  FIRST_HOLDER,
+  LINK,
+  PAGE_BLOCKS,
+  PAGE_HOLDERS_END,
+  USED,
+  hashAt,
+  headerAt,
+} from "./page-layout.ts";
 import type { KvEventBody, KvEvidence, KvIndexStats, Match, SnapshotRun } from "./types.ts";
 
 const NONE = -1;
@@ -22,6 +31,8 @@ export interface KvIndexOptions {
    * small share of all blocks will do; approximate replicas need room for the KV blocks of each.
    */
   readonly maxExpectations?: number;
+  /** Blocks of which an engine may hold several copies, added over all replicas. */
+  readonly maxCopies?: number;
   /** How long an expectation lives without confirmation. */
   readonly expectationNs?: Nanoseconds;
 }
@@ -51,6 +62,8 @@ export class KvIndex implements KvEvidence {
       maxPages,
       maxChunks: options.maxChunks ?? Math.max(16, maxPages >> 2),
       maxExpectations: options.maxExpectations ?? Math.max(1024, options.maxBlocks >> 5),
+      // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
+      maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 2),
       lanes,
       onEvicted: () => this.#sweepFreedAliases(),
     });
@@ -69,6 +82,10 @@ export class KvIndex implements KvEvidence {
   expect(replica: number, sequence: Uint32Array, blocks: number, nowNs: Nanoseconds): void {
     const expiresNs = this.#capacities.isApproximate(replica) ? Infinity : nowNs + this.#expectationNs;
     if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
+    const { expectations } = this.#evidence;
+    // A full book makes room by what the same lane expected longest ago, never by refusing what is newest.
+    const missing = blocks - expectations.free;
+    if (missing > 0) this.#evidence.shrinkLane(replica, Math.max(0, expectations.countOf(replica) - missing));
     const placed = this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
     // Renewed from the last to the first, so that a prompt's first blocks are the last to be forgotten.
     for (let i = placed - 1; i >= 0; i--) this.#evidence.renew(replica, this.#touchedBlocks[i], expiresNs);
@@ -105,7 +122,7 @@ export class KvIndex implements KvEvidence {
     cached.fill(0, 0, lanes);
     confirmed.fill(0, 0, lanes);
     let before = NONE;
-    for (let depth = 0; depth < blocks; ) {
+    for (let depth = 0; depth < blocks;) {
       let page = before === NONE ? NONE : store.follower(before);
       let offset = 0;
       let run = page === NONE ? 0 : wholePage(words, page, sequence, depth, blocks);
@@ -193,6 +210,11 @@ export class KvIndex implements KvEvidence {
       // Without the parent a run starts a page of its own, which is where it came from.
       this.#mark(this.#lane(replica, tier), ROOT_LO, ROOT_HI, sequence, sequence.length / 2, 0, engine);
     }
+  }
+
+  /** How many tiers any event has named, from the device on; lanes of further tiers are empty. */
+  get tiersSeen(): number {
+    return this.#tiersSeen;
   }
 
   stats(): KvIndexStats {
@@ -410,7 +432,8 @@ function commonRun(words: Int32Array, at: number, sequence: Uint32Array, from: n
   let open = limit;
   for (let probe = limit; agreed < open; probe = (agreed + open + 1) >> 1) {
     const i = 2 * (probe - 1);
-    if (words[at + i] === (sequence[from + i] | 0) && words[at + i + 1] === (sequence[from + i + 1] | 0)) agreed = probe;
+    if (words[at + i] === (sequence[from + i] | 0) && words[at + i + 1] === (sequence[from + i + 1] | 0))
+      agreed = probe;
     else open = probe - 1;
   }
   return agreed;

@@ -110,7 +110,7 @@ export class PageStore {
   freePage(page: number): void {
     this.#removeFromTable(page, 0);
     const header = headerAt(page);
-    for (let chunk = this.words[header + LINK]; chunk !== 0; ) {
+    for (let chunk = this.words[header + LINK]; chunk !== 0;) {
       const next = this.words[chunk + LINK];
       this.#giveChunk(chunk);
       chunk = next;

@@ -1,0 +1,270 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Effect, Place } from "./effects.ts";
+import { sequenceHashes } from "./hash.ts";
+import { createPolicy } from "./policy/registry.ts";
+import { explainRecord } from "./record/explain-record.ts";
+import type { RoutedRequest } from "./replica.ts";
+import { Router } from "./router.ts";
+import type { RouterOptions } from "./router-options.ts";
+
+const BLOCK_TOKENS = 16;
+const MS = 1e6;
+const SECOND = 1e9;
+const OPTIONS: RouterOptions = { blockTokens: BLOCK_TOKENS, maxReplicas: 8, maxBlocks: 4096 };
+
+/** A prompt of `blocks` blocks whose content is fixed by `topic`. */
+function request(id: string, topic: number, blocks: number, more: Partial<RoutedRequest> = {}): RoutedRequest {
+  const tokens = Uint32Array.from({ length: blocks * BLOCK_TOKENS }, (_, i) => topic * 1000 + i);
+  return { id, promptTokens: tokens.length, sequence: sequenceHashes(tokens, BLOCK_TOKENS), blocks, ...more };
+}
+
+function placed(effects: readonly Effect[]): Place {
+  const place = effects.find((effect) => effect.kind === "place");
+  if (place === undefined) throw new Error(`no placement in ${JSON.stringify(effects)}`);
+  return place;
+}
+
+function fleet(policy: string, options: Partial<RouterOptions> = {}, workers: number = 3, batchSlots?: number): Router {
+  const router = new Router(createPolicy(policy, {}), { ...OPTIONS, ...options });
+  for (let i = 1; i <= workers; i++) {
+    const spec = { worker: `worker-${i}`, kvBlocks: 1024, ...(batchSlots === undefined ? {} : { batchSlots }) };
+    router.addReplica(spec, { replayDepth: 10, snapshot: false });
+  }
+  return router;
+}
+
+describe("Router", () => {
+  let router: Router;
+
+  beforeEach(() => {
+    router = fleet("kv-cost");
+  });
+
+  it("sends the next turn of a conversation to the worker that was given the last one", () => {
+    const first = placed(router.offer(request("a", 1, 20), 0));
+    placed(router.offer(request("b", 2, 20), 1));
+    router.ended("a", { outcome: "completed" }, 5);
+    router.ended("b", { outcome: "completed" }, 6);
+    const second = placed(router.offer(request("c", 1, 24), 10));
+    expect(second.replica).toBe(first.replica);
+    expect(second.predictedCachedTokens).toBe(20 * BLOCK_TOKENS);
+  });
+
+  it("believes events over its own expectations", () => {
+    const { replica } = placed(router.offer(request("a", 1, 20), 0));
+    const { sequence } = request("a", 1, 20);
+    const stored = { kind: "stored", parent: null, engine: sequence, local: null } as const;
+    router.applyEvent(replica, { ...stored, incarnation: "x", eventId: 0, tier: "device" }, 1);
+    expect(router.index.match(sequence, 20).confirmed[replica]).toBe(20);
+    expect(router.indexState(replica)).toBe("live");
+    const removed = { kind: "removed", engine: sequence.slice(20) } as const;
+    router.applyEvent(replica, { ...removed, incarnation: "x", eventId: 1, tier: "device" }, 2);
+    expect(router.index.match(sequence, 20).cached[replica]).toBe(10);
+  });
+
+  it("passes on what a feed asks for", () => {
+    const cleared = { kind: "cleared", incarnation: "x", tier: "device" } as const;
+    router.applyEvent(1, { ...cleared, eventId: 0 }, 1);
+    const effects = router.applyEvent(1, { ...cleared, eventId: 3 }, 1);
+    expect(effects).toEqual([{ kind: "replay", replica: 1, fromEventId: 1, toEventId: 2 }]);
+    expect(router.indexState(1)).toBe("stale");
+  });
+
+  it("reserves at the decision, so that a burst does not go to one worker", () => {
+    const replicas = Array.from({ length: 9 }, (_, i) => placed(router.offer(request(`r${i}`, i, 4), 0)).replica);
+    expect([0, 1, 2].map((replica) => replicas.filter((r) => r === replica).length)).toEqual([3, 3, 3]);
+  });
+
+  it("tries another worker when one fails before the first token, and then gives up", () => {
+    const first = placed(router.offer(request("a", 1, 4), 0));
+    const second = placed(router.ended("a", { outcome: "failed" }, 1));
+    const third = placed(router.ended("a", { outcome: "rejected" }, 2));
+    expect(new Set([first.replica, second.replica, third.replica]).size).toBe(3);
+    expect([first.attempt, second.attempt, third.attempt]).toEqual([1, 2, 3]);
+    expect(router.ended("a", { outcome: "failed" }, 3)).toEqual([]);
+    expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+  });
+
+  it("does not repeat a request whose answer has begun", () => {
+    router.offer(request("a", 1, 4), 0);
+    router.firstToken("a", 1);
+    expect(router.ended("a", { outcome: "failed" }, 2)).toEqual([]);
+    expect(router.accounting.failed).toBe(1);
+  });
+
+  it("holds a request when every worker is full, and places it when one has room", () => {
+    router = fleet("kv-cost", {}, 2, 1);
+    placed(router.offer(request("a", 1, 4), 0));
+    placed(router.offer(request("b", 2, 4), 0));
+    expect(router.offer(request("c", 3, 4), 1)).toEqual([{ kind: "hold", request: "c" }]);
+    expect(router.queued).toBe(1);
+    const place = placed(router.ended("b", { outcome: "completed" }, 9 * MS));
+    expect(place.request).toBe("c");
+    expect(router.log.get(place.decision)).toMatchObject({ queueWaitNs: 9 * MS - 1, filtered: { busy: 1 } });
+  });
+
+  it("serves higher priorities first and lets nobody slip past a queue", () => {
+    router = fleet("kv-cost", {}, 1, 1);
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("low", 2, 4), 1);
+    router.offer(request("high", 3, 4, { priority: 5 }), 2);
+    expect(placed(router.ended("a", { outcome: "completed" }, 3)).request).toBe("high");
+    expect(placed(router.ended("high", { outcome: "completed" }, 4)).request).toBe("low");
+  });
+
+  it("sheds with reason, knob, value and threshold when admission says so", () => {
+    router = fleet("kv-cost", { admission: { mode: "shed" } }, 2, 1);
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("b", 2, 4), 0);
+    const [effect] = router.offer(request("c", 3, 4), 1);
+    expect(effect).toMatchObject({
+      kind: "shed",
+      request: "c",
+      reason: { code: "overloaded", knob: "batchSlotsFraction", value: 1, threshold: 1 },
+    });
+    expect(router.accounting).toMatchObject({ offered: 3, shed: 1, unfinished: 2 });
+  });
+
+  it("passes everything on when admission is left to the engines", () => {
+    router = fleet("kv-cost", { admission: { mode: "engine" } }, 2, 1);
+    for (const id of ["a", "b", "c", "d"]) placed(router.offer(request(id, 1, 4), 0));
+    expect(router.accounting.unfinished).toBe(4);
+  });
+
+  it("sheds what waits past its deadline or the queue's patience, on a tick", () => {
+    router = fleet(
+      "kv-cost",
+      { admission: { mode: "queue", queue: { maxRequests: 9, maxWaitNs: 10 * SECOND } } },
+      1,
+      1,
+    );
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("soon", 2, 4, { deadlineNs: SECOND }), 0);
+    router.offer(request("later", 3, 4), 0);
+    expect(router.tick(0.9 * SECOND)).toEqual([]);
+    expect(router.tick(SECOND)).toMatchObject([{ kind: "shed", request: "soon", reason: { code: "deadline" } }]);
+    expect(router.tick(10 * SECOND)).toMatchObject([{ request: "later", reason: { code: "queue-timeout" } }]);
+    expect(router.accounting).toMatchObject({ shed: 2, unfinished: 1 });
+  });
+
+  it("refuses what a full queue cannot take, the lowest priority first", () => {
+    router = fleet("kv-cost", { admission: { mode: "queue", queue: { maxRequests: 1, maxWaitNs: SECOND } } }, 1, 1);
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("low", 2, 4), 0);
+    expect(router.offer(request("equal", 3, 4), 0)).toMatchObject([{ kind: "shed", reason: { code: "queue-full" } }]);
+    const effects = router.offer(request("high", 4, 4, { priority: 1 }), 0);
+    expect(effects).toMatchObject([
+      { kind: "hold", request: "high" },
+      { kind: "shed", request: "low", reason: { code: "queue-full" } },
+    ]);
+  });
+
+  it("has no worker to offer when none is ready", () => {
+    router = fleet("kv-cost", {}, 1);
+    router.setState(0, "draining", 0);
+    expect(router.offer(request("a", 1, 4), 0)).toMatchObject([{ reason: { code: "no-eligible-worker" } }]);
+    router.setState(0, "ready", 0);
+    placed(router.offer(request("b", 1, 4), 0));
+  });
+
+  it("cancels a request that waits", () => {
+    router = fleet("kv-cost", {}, 1, 1);
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("b", 2, 4), 0);
+    router.ended("b", { outcome: "cancelled" }, 1);
+    expect(router.queued).toBe(0);
+    expect(router.accounting).toMatchObject({ offered: 2, cancelled: 1, unfinished: 1 });
+  });
+
+  it("forgets a worker's cache and load when it leaves, and retries its requests elsewhere", () => {
+    const { replica } = placed(router.offer(request("a", 1, 20), 0));
+    router.removeReplica(replica);
+    expect(router.index.stats().blocks).toBe(0);
+    const again = placed(router.ended("a", { outcome: "failed" }, 1));
+    expect(again.replica).not.toBe(replica);
+    router.ended("a", { outcome: "completed" }, 2);
+    expect(router.load.size).toBe(0);
+  });
+
+  it("bounds what it believes of a worker without events by the worker's KV size", () => {
+    router = new Router(createPolicy("kv-cost", {}), OPTIONS);
+    const replica = router.addReplica({ worker: "opaque", kvBlocks: 30 });
+    expect(router.indexState(replica)).toBe("approximate");
+    for (const topic of [1, 2, 3]) {
+      router.offer(request(`r${topic}`, topic, 20), topic);
+      router.ended(`r${topic}`, { outcome: "completed" }, topic);
+    }
+    expect(router.index.match(request("x", 3, 20).sequence, 20).cached[replica]).toBe(20);
+    expect(router.index.match(request("x", 2, 20).sequence, 20).cached[replica]).toBe(10);
+    expect(router.index.match(request("x", 1, 20).sequence, 20).cached[replica]).toBe(0);
+  });
+
+  it("learns from reported cached tokens that a worker without events keeps less than it should", () => {
+    router = new Router(createPolicy("kv-cost", {}), OPTIONS);
+    const replica = router.addReplica({ worker: "opaque", kvBlocks: 100 });
+    router.offer(request("a", 1, 50), 0);
+    router.ended("a", { outcome: "completed", cachedTokens: 0 }, 1);
+    const { decision } = placed(router.offer(request("b", 1, 50), 2));
+    router.ended("b", { outcome: "completed", cachedTokens: 10 * BLOCK_TOKENS }, 3);
+    expect(router.log.get(decision)).toMatchObject({ predictedCachedTokens: 799, observedCachedTokens: 160 });
+    expect(router.index.match(request("x", 1, 50).sequence, 50).cached[replica]).toBe(45);
+  });
+
+  it("keeps a full record from which the policy recomputes the very same decision", () => {
+    router = fleet("kv-cost", { records: { detail: "full", capacity: 100 } });
+    router.offer(request("a", 1, 20), 0);
+    const { decision, replica } = placed(router.offer(request("b", 1, 24), 1));
+    router.firstToken("b", 7 * MS + 1);
+    const record = router.log.get(decision);
+    expect(record).toMatchObject({
+      request: "b",
+      chosen: `worker-${replica + 1}`,
+      firstTokenNs: 7 * MS,
+      candidateCount: 3,
+    });
+    const explained = explainRecord(record!);
+    const costs = explained.explanation!.candidates.map(({ cost }) => cost);
+    expect(explained.candidates!.map((candidate) => candidate.replica)).toEqual(["worker-1", "worker-2", "worker-3"]);
+    // 4 blocks to prefill and 20 held by the first request, against 24 to prefill on an idle worker: a tie is not luck.
+    expect(costs.filter((cost) => cost === 24)).toHaveLength(3);
+    expect(record!.tied).toBe(3);
+  });
+
+  it("keeps the summaries when newer records have taken the rows", () => {
+    router = fleet("round-robin", { records: { detail: "full", capacity: 100, candidateRows: 7 } });
+    for (let i = 0; i < 5; i++) router.offer(request(`r${i}`, i, 4), i);
+    expect(router.log.latest(9).map((record) => record.candidates?.length)).toEqual([
+      3,
+      3,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("changes the policy while requests are in flight", () => {
+    router.offer(request("a", 1, 20), 0);
+    router.setPolicy(createPolicy("kv-cost", { form: "dynamo" }));
+    placed(router.offer(request("b", 1, 20), 1));
+    router.ended("a", { outcome: "completed" }, 2);
+    router.ended("b", { outcome: "completed" }, 2);
+    router.setPolicy(createPolicy("round-robin", {}));
+    placed(router.offer(request("c", 1, 20), 3));
+    expect(router.accounting).toMatchObject({ completed: 2, unfinished: 1 });
+  });
+
+  it("refuses a second request with the same id", () => {
+    router.offer(request("a", 1, 4), 0);
+    expect(() => router.offer(request("a", 1, 4), 1)).toThrow(/already open/);
+  });
+
+  it("counts a stuck request as load no longer, yet keeps it in the books", () => {
+    router = fleet("kv-cost", { inactivityNs: 60 * SECOND });
+    router.offer(request("a", 1, 4), 0);
+    router.tick(61 * SECOND);
+    expect(router.load.size).toBe(0);
+    expect(router.accounting.unfinished).toBe(1);
+    router.ended("a", { outcome: "timedOut" }, 70 * SECOND);
+    expect(router.accounting).toMatchObject({ timedOut: 1, unfinished: 0 });
+  });
+});

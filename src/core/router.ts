@@ -1,0 +1,492 @@
+import { AdmissionQueue } from "./admission/admission-queue.ts";
+import { isBusy } from "./admission/busy.ts";
+import { drainMs, retryAfterMs } from "./admission/retry-after.ts";
+import {
+  deadlineReason,
+  displacedReason,
+  noEligibleWorkerReason,
+  overloadedReason,
+  queueFullReason,
+  queueTimeoutReason,
+} from "./admission/shed-reason.ts";
+import type { ShedReason } from "./admission/types.ts";
+import { Accounts, type Accounting, type Outcome } from "./accounts.ts";
+import type { Nanoseconds } from "./clock.ts";
+import type { Effect } from "./effects.ts";
+import { WarmpathError } from "./errors.ts";
+import { Fleet } from "./fleet.ts";
+import { EventFeed, type FeedRequest, type FeedState } from "./kv-index/event-feed.ts";
+import { KvIndex } from "./kv-index/kv-index.ts";
+import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
+import { ActivePrefixes } from "./load/active-prefixes.ts";
+import type { LoadDescription, ReportedLoad } from "./load/load-description.ts";
+import { LoadModel } from "./load/load-model.ts";
+import { NO_REPLICA, PlacementView } from "./placement-view.ts";
+import type { Placement, Policy } from "./policy/types.ts";
+import { DecisionLog } from "./record/decision-log.ts";
+import type { FilteredReplicas } from "./record/decision-record.ts";
+import type { ReplicaSpec, ReplicaState, RoutedRequest } from "./replica.ts";
+import {
+  DEFAULT_KV_BLOCKS,
+  resolveRouterOptions,
+  type ResolvedRouterOptions,
+  type RouterOptions,
+} from "./router-options.ts";
+
+/** How a placed request ended, as its driver saw it. */
+export interface Ending {
+  readonly outcome: Exclude<Outcome, "shed" | "unfinished">;
+  /** Cached prompt tokens the engine reported, where it did. */
+  readonly cachedTokens?: number;
+  /** False to take a failure as final although no token has been sent yet. */
+  readonly mayRetry?: boolean;
+}
+
+interface OpenRequest {
+  readonly request: RoutedRequest;
+  readonly offeredNs: Nanoseconds;
+  /** Replicas tried before, which a retry leaves out. */
+  tried: readonly number[];
+  replica: number;
+  decision: number;
+  decidedNs: Nanoseconds;
+  predictedBlocks: number;
+  hasFirstToken: boolean;
+}
+
+/**
+ * The hinge between what decides and what acts: owns index, load, policy and admission. It is told what happens, with the
+ * time, and answers with effects for its driver to carry out. The simulated fleet and the gateway run this same object and
+ * differ only in who calls it.
+ */
+export class Router {
+  readonly fleet: Fleet;
+  readonly load: LoadModel;
+  readonly index: KvIndex;
+  readonly log: DecisionLog;
+  readonly #options: ResolvedRouterOptions;
+  readonly #queue: AdmissionQueue<OpenRequest>;
+  readonly #accounts = new Accounts();
+  readonly #view: PlacementView;
+  readonly #open = new Map<string, OpenRequest>();
+  readonly #feeds = new Map<number, EventFeed>();
+  #policy: Policy;
+  #activePrefixes: ActivePrefixes | undefined;
+  #names: readonly string[] = [];
+  #expectedOutputTokens: number;
+
+  constructor(policy: Policy, options: RouterOptions) {
+    const resolved = resolveRouterOptions(options);
+    this.#options = resolved;
+    this.fleet = new Fleet(resolved.maxReplicas);
+    this.load = new LoadModel(resolved);
+    this.index = new KvIndex(resolved);
+    this.log = new DecisionLog(resolved.records);
+    this.#queue = new AdmissionQueue(resolved.queue);
+    this.#view = new PlacementView(resolved, this.fleet.key, this.load.columns);
+    this.#expectedOutputTokens = resolved.expectedOutputTokens;
+    this.#policy = policy;
+    this.setPolicy(policy);
+  }
+
+  get policy(): Policy {
+    return this.#policy;
+  }
+
+  /** Every request so far by how it ended; the accounts add up to what was offered. */
+  get accounting(): Accounting {
+    return this.#accounts.totals;
+  }
+
+  /** Requests waiting in the router. */
+  get queued(): number {
+    return this.#queue.size;
+  }
+
+  /** Changes the policy at run time; requests in flight are not touched. */
+  setPolicy(policy: Policy): void {
+    this.#policy = policy;
+    if (!policy.usesActivePrefix) {
+      this.#activePrefixes = undefined;
+      return;
+    }
+    this.#activePrefixes = new ActivePrefixes(this.fleet.maxReplicas, this.#options.maxBlocks);
+    for (const { replica, request } of this.#open.values()) {
+      if (replica !== NO_REPLICA) this.#activePrefixes.add(replica, request.sequence, request.blocks);
+    }
+  }
+
+  /** Adds a replica. Without a `feed` its cache is guessed from what is placed there, within its KV size. */
+  addReplica(spec: ReplicaSpec, feed?: FeedCapabilities): number {
+    const replica = this.fleet.add(spec);
+    this.load.addReplica(replica, spec);
+    this.#view.lastChosen[replica] = 0;
+    this.#renameReplicas();
+    if (feed === undefined) {
+      this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
+      return replica;
+    }
+    const events = new EventFeed(feed, {
+      apply: (event) => this.index.apply(replica, event.tier, event),
+      clear: () => this.index.clearReplica(replica),
+      restore: (snapshot) => this.index.restore(replica, snapshot.runs),
+    });
+    this.#feeds.set(replica, events);
+    return replica;
+  }
+
+  /** Takes a replica out at once: its blocks are forgotten; its requests stay open until their ends are reported. */
+  removeReplica(replica: number): void {
+    this.fleet.spec(replica);
+    this.load.removeReplica(replica);
+    this.index.clearReplica(replica);
+    this.#activePrefixes?.clearReplica(replica);
+    this.#feeds.delete(replica);
+    this.fleet.remove(replica);
+    this.#renameReplicas();
+    this.#policy.observe({ kind: "replica-reset", replica });
+    for (const open of this.#open.values()) if (open.replica === replica) open.replica = NO_REPLICA;
+  }
+
+  setState(replica: number, state: ReplicaState, nowNs: Nanoseconds): Effect[] {
+    this.fleet.setState(replica, state);
+    return this.#drain(nowNs, []);
+  }
+
+  /** A request has come. Exactly one of place, hold and shed answers it. */
+  offer(request: RoutedRequest, nowNs: Nanoseconds): Effect[] {
+    if (this.#open.has(request.id)) {
+      throw new WarmpathError("WP_DUPLICATE_REQUEST", `request ${request.id} is already open; ids must be unique`);
+    }
+    this.#accounts.offer();
+    const open: OpenRequest = {
+      request,
+      offeredNs: nowNs,
+      tried: [],
+      replica: NO_REPLICA,
+      decision: 0,
+      decidedNs: nowNs,
+      predictedBlocks: 0,
+      hasFirstToken: false,
+    };
+    this.#open.set(request.id, open);
+    // Whoever waits goes first; what still waits after that cannot be placed now, so the newcomer overtakes nobody.
+    const effects: Effect[] = [];
+    this.#expireQueue(nowNs, effects);
+    this.#drain(nowNs, effects);
+    if (!this.#place(open, nowNs, effects)) this.#holdOrShed(open, nowNs, effects);
+    return effects;
+  }
+
+  /** The request went out to its replica. */
+  sent(id: string, nowNs: Nanoseconds): void {
+    this.load.sent(nowNs, id);
+  }
+
+  /** The first token came back: its prefill is done. */
+  firstToken(id: string, nowNs: Nanoseconds): Effect[] {
+    const open = this.#open.get(id);
+    const first = this.load.firstToken(nowNs, id);
+    if (open === undefined || first === undefined) return [];
+    this.#sawFirstToken(open, first.sincePlacedNs, first.prefillTokens, nowNs);
+    return this.#drain(nowNs, []);
+  }
+
+  /** More output came; several tokens at once count like one by one. */
+  grew(id: string, tokens: number, nowNs: Nanoseconds): void {
+    const growth = this.load.grew(nowNs, id, tokens);
+    const open = this.#open.get(id);
+    if (growth === undefined || open === undefined) return;
+    const first = growth.firstToken;
+    if (first !== undefined) this.#sawFirstToken(open, first.sincePlacedNs, first.prefillTokens, nowNs);
+    const { replica, sinceLastNs } = growth;
+    this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs });
+  }
+
+  /** The request has ended, or an attempt has: one that failed before its first token is placed again, elsewhere. */
+  ended(id: string, ending: Ending, nowNs: Nanoseconds): Effect[] {
+    const open = this.#open.get(id);
+    if (open === undefined) return [];
+    this.#queue.remove(id);
+    this.#release(open, ending, nowNs);
+    const effects: Effect[] = [];
+    if (!this.#retry(open, ending, nowNs, effects)) {
+      this.#open.delete(id);
+      this.#accounts.end(ending.outcome);
+    }
+    return this.#drain(nowNs, effects);
+  }
+
+  /** An event of a replica's KV cache has arrived. */
+  applyEvent(replica: number, event: KvEvent, nowNs: Nanoseconds): Effect[] {
+    return asEffects(replica, this.#feeds.get(replica)?.accept(event, nowNs));
+  }
+
+  /** The events asked for cannot be sent again. */
+  replayUnavailable(replica: number, nowNs: Nanoseconds): Effect[] {
+    return asEffects(replica, this.#feeds.get(replica)?.replayUnavailable(nowNs));
+  }
+
+  /** The whole state of a replica's cache has arrived. */
+  restore(replica: number, snapshot: ReplicaSnapshot, nowNs: Nanoseconds): Effect[] {
+    return asEffects(replica, this.#feeds.get(replica)?.restore(snapshot, nowNs));
+  }
+
+  /** An engine reported its own load. */
+  report(replica: number, reported: ReportedLoad, nowNs: Nanoseconds): void {
+    this.load.report(replica, reported, nowNs);
+  }
+
+  /** Time has passed: expires what is over and places what has waited. Ten times a second is plenty. */
+  tick(nowNs: Nanoseconds): Effect[] {
+    const effects: Effect[] = [];
+    this.index.expire(nowNs);
+    // Their drivers have gone quiet; the requests stay open, but no longer count as load.
+    for (const id of this.load.expire(nowNs)) this.#forgetLoad(id);
+    for (const [replica, feed] of this.#feeds) effects.push(...asEffects(replica, feed.tick(nowNs)));
+    this.#expireQueue(nowNs, effects);
+    return this.#drain(nowNs, effects);
+  }
+
+  /** How far the index can be trusted for a replica. */
+  indexState(replica: number): FeedState | "approximate" {
+    return this.#feeds.get(replica)?.state ?? "approximate";
+  }
+
+  describeLoad(replica: number): LoadDescription {
+    return this.load.describe(replica);
+  }
+
+  #renameReplicas(): void {
+    const names: string[] = [];
+    for (const replica of this.fleet.indices()) names[replica] = this.fleet.name(replica);
+    this.#names = names;
+  }
+
+  /** Tries to place a request now; false if it has to wait or be refused. */
+  #place(open: OpenRequest, nowNs: Nanoseconds, effects: Effect[]): boolean {
+    const { request } = open;
+    const filtered = this.#filter(open);
+    if (this.#view.count === 0) return false;
+    const match = this.index.match(request.sequence, request.blocks);
+    this.#view.describe(request, {
+      nowNs,
+      attempt: open.tried.length + 1,
+      expectedOutputTokens: Math.min(this.#expectedOutputTokens, request.maxOutputTokens ?? Infinity),
+      mayHold: this.#options.mode === "queue",
+      match,
+      tiersSeen: this.index.tiersSeen,
+      activePrefix: this.#activePrefixes?.depths(request.sequence, request.blocks),
+    });
+    const choice = this.#policy.choose(this.#view);
+    if (choice.kind !== "place") return false;
+    this.#commit(open, choice, filtered, nowNs, effects);
+    return true;
+  }
+
+  /** Fills the view's candidates: ready, not tried before, and not busy unless admission is left to the engines. */
+  #filter(open: OpenRequest): FilteredReplicas {
+    const { mode, watermarks } = this.#options;
+    const { columns } = this.load;
+    let notReady = 0;
+    let tried = 0;
+    let busy = 0;
+    this.#view.clearCandidates();
+    for (let replica = 0; replica < this.#names.length; replica++) {
+      if (!this.fleet.has(replica)) continue;
+      if (this.fleet.state(replica) !== "ready") notReady++;
+      else if (open.tried.includes(replica)) tried++;
+      else if (mode !== "engine" && isBusy(replica, columns, watermarks)) busy++;
+      else this.#view.addCandidate(replica);
+    }
+    return { notReady, tried, busy };
+  }
+
+  /** Choosing and reserving are one step: nobody else can decide in between. */
+  #commit(
+    open: OpenRequest,
+    choice: Placement,
+    filtered: FilteredReplicas,
+    nowNs: Nanoseconds,
+    effects: Effect[],
+  ): void {
+    const view = this.#view;
+    const { request } = open;
+    const { replica } = choice;
+    const predictedBlocks = view.cachedBlocks[replica];
+    // Engines compute at least the last token, to have something to sample from.
+    const predictedCachedTokens = Math.max(0, Math.min(predictedBlocks * view.blockTokens, request.promptTokens - 1));
+    const decision = this.log.nextDecision;
+    const attempt = open.tried.length + 1;
+    this.log.add(
+      {
+        decision,
+        request: request.id,
+        attempt,
+        decidedNs: nowNs,
+        queueWaitNs: nowNs - open.offeredNs,
+        policy: this.#policy.name,
+        parameters: this.#policy.parameters,
+        promptTokens: request.promptTokens,
+        promptBlocks: request.blocks,
+        blockTokens: view.blockTokens,
+        expectedOutputTokens: view.expectedOutputTokens,
+        sessionKey: view.sessionKey,
+        chance: view.chance,
+        mayHold: view.mayHold,
+        chosen: this.#names[replica],
+        runnerUp: choice.runnerUp < 0 ? null : this.#names[choice.runnerUp],
+        margin: choice.margin,
+        tied: choice.tied,
+        candidateCount: view.count,
+        filtered,
+        indexState: this.indexState(replica),
+        predictedCachedTokens,
+      },
+      view,
+      this.#names,
+    );
+    this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens);
+    this.index.expect(replica, request.sequence, request.blocks, nowNs);
+    this.#activePrefixes?.add(replica, request.sequence, request.blocks);
+    view.lastChosen[replica] = decision;
+    open.replica = replica;
+    open.decision = decision;
+    open.decidedNs = nowNs;
+    open.predictedBlocks = predictedBlocks;
+    effects.push({ kind: "place", request: request.id, replica, decision, attempt, predictedCachedTokens });
+  }
+
+  #holdOrShed(open: OpenRequest, nowNs: Nanoseconds, effects: Effect[]): void {
+    const { request } = open;
+    if (!this.#anyReady(open)) {
+      this.#shed(open, noEligibleWorkerReason(this.fleet.size), effects);
+      return;
+    }
+    if (this.#options.mode !== "queue") {
+      this.#shed(open, this.#overloaded(nowNs), effects);
+      return;
+    }
+    if (request.deadlineNs !== undefined && request.deadlineNs <= nowNs) {
+      this.#shed(open, deadlineReason(0, request.deadlineNs - nowNs, this.#retryAfterMs(nowNs)), effects);
+      return;
+    }
+    const priority = request.priority ?? 0;
+    const pushed = this.#queue.push(open, { id: request.id, priority, nowNs, deadlineNs: request.deadlineNs });
+    if (pushed.kind === "full") {
+      this.#shed(open, queueFullReason(this.#queue.size, this.#options.queue, this.#queueDrainMs(nowNs)), effects);
+      return;
+    }
+    effects.push({ kind: "hold", request: request.id });
+    if (pushed.kind === "displaced") {
+      const { item, priority: lower } = pushed.entry;
+      const reason = displacedReason(lower, priority, this.#options.queue, this.#queueDrainMs(nowNs));
+      this.#shed(item, reason, effects);
+    }
+  }
+
+  #anyReady(open: OpenRequest): boolean {
+    return this.fleet.indices().some((r) => this.fleet.state(r) === "ready" && !open.tried.includes(r));
+  }
+
+  #shed(open: OpenRequest, reason: ShedReason, effects: Effect[]): void {
+    this.#open.delete(open.request.id);
+    this.#accounts.end("shed");
+    effects.push({ kind: "shed", request: open.request.id, reason });
+  }
+
+  /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
+  #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
+    if (this.#queue.size === 0) return effects;
+    this.#queue.drain(({ item }) => {
+      if (this.#place(item, nowNs, effects)) return "taken";
+      // Without a candidate the rest cannot be placed either; a policy that holds one may still take another.
+      return this.#view.count === 0 && item.tried.length === 0 ? "stop" : "kept";
+    });
+    return effects;
+  }
+
+  #expireQueue(nowNs: Nanoseconds, effects: Effect[]): void {
+    if (this.#queue.size === 0) return;
+    for (const { entry, reason } of this.#queue.expire(nowNs)) {
+      const waitedNs = nowNs - entry.queuedNs;
+      const again = this.#retryAfterMs(nowNs);
+      const why =
+        reason === "deadline" && entry.deadlineNs !== undefined
+          ? deadlineReason(waitedNs, entry.deadlineNs - entry.queuedNs, again)
+          : queueTimeoutReason(waitedNs, this.#options.queue, again);
+      this.#shed(entry.item, why, effects);
+    }
+  }
+
+  #sawFirstToken(open: OpenRequest, sincePlacedNs: Nanoseconds, prefillTokens: number, nowNs: Nanoseconds): void {
+    open.hasFirstToken = true;
+    this.log.firstToken(open.decision, sincePlacedNs);
+    this.#policy.observe({ kind: "first-token", nowNs, replica: open.replica, sincePlacedNs, prefillTokens });
+  }
+
+  #release(open: OpenRequest, ending: Ending, nowNs: Nanoseconds): void {
+    const reservation = this.load.ended(nowNs, open.request.id);
+    const { replica, request } = open;
+    if (replica === NO_REPLICA) return;
+    this.#activePrefixes?.remove(replica, request.sequence, request.blocks);
+    if (ending.cachedTokens !== undefined) {
+      this.log.observed(open.decision, ending.cachedTokens);
+      const observedBlocks = Math.ceil(ending.cachedTokens / this.#options.blockTokens);
+      this.index.correct(replica, open.predictedBlocks, observedBlocks);
+    }
+    if (reservation === undefined) return;
+    const { outputTokens } = reservation;
+    if (ending.outcome === "completed")
+      this.#expectedOutputTokens += 0.02 * (outputTokens - this.#expectedOutputTokens);
+    this.#policy.observe({ kind: "ended", nowNs, replica, outputTokens });
+  }
+
+  #retry(open: OpenRequest, ending: Ending, nowNs: Nanoseconds, effects: Effect[]): boolean {
+    const isFailure = ending.outcome === "failed" || ending.outcome === "rejected";
+    if (!isFailure || open.hasFirstToken || ending.mayRetry === false) return false;
+    if (open.tried.length + 1 >= this.#options.maxAttempts) return false;
+    open.tried = [...open.tried, open.replica];
+    open.replica = NO_REPLICA;
+    if (this.#place(open, nowNs, effects)) return true;
+    if (this.#options.mode !== "queue" || !this.#anyReady(open)) return false;
+    this.#holdOrShed(open, nowNs, effects);
+    return true;
+  }
+
+  #forgetLoad(id: string): void {
+    const open = this.#open.get(id);
+    if (open === undefined || open.replica === NO_REPLICA) return;
+    this.#activePrefixes?.remove(open.replica, open.request.sequence, open.request.blocks);
+    open.replica = NO_REPLICA;
+  }
+
+  #overloaded(nowNs: Nanoseconds): ShedReason {
+    const ready = this.#ready();
+    const again = this.#retryAfterMs(nowNs);
+    const { watermarks } = this.#options;
+    const reason = overloadedReason(ready, ready.length, this.load.columns, watermarks, again);
+    return reason ?? noEligibleWorkerReason(this.fleet.size);
+  }
+
+  #ready(): number[] {
+    return this.fleet.indices().filter((replica) => this.fleet.state(replica) === "ready");
+  }
+
+  #retryAfterMs(nowNs: Nanoseconds): number {
+    const ready = this.#ready();
+    const { columns, drainRates } = this.load;
+    return retryAfterMs(ready, ready.length, columns, this.#options.watermarks, drainRates, nowNs);
+  }
+
+  #queueDrainMs(nowNs: Nanoseconds): number {
+    let perSecond = 0;
+    for (const replica of this.#ready())
+      perSecond += this.load.drainRates.perSecond(replica, nowNs).completionsPerSecond;
+    return drainMs(this.#queue.size, perSecond);
+  }
+}
+
+function asEffects(replica: number, request: FeedRequest | undefined): Effect[] {
+  return request === undefined ? [] : [{ ...request, replica }];
+}
