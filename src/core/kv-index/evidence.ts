@@ -103,26 +103,26 @@ export class Evidence {
     return true;
   }
 
-  /** We placed a prompt with these blocks on the lane; those it holds already are left alone. False if there is no room. */
+  /** We placed a prompt with these blocks on the lane: those it holds for certain are left alone. False if there is no room. */
   expect(page: number, lane: number, bits: number, expiresNs: Nanoseconds): boolean {
     const at = this.#holder(page, lane, bits);
     if (at === NONE) return false;
+    const { expectations } = this;
     const masks = this.store.words[at + 1];
+    const known = masks >>> 16;
+    for (let rest = bits & known; rest !== 0; rest &= rest - 1) {
+      expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
+    }
     let taken = 0;
-    for (let rest = bits & ~(masks | (masks >>> 16)); rest !== 0 && this.expectations.free > 0; rest &= rest - 1) {
-      this.expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
+    for (let rest = bits & ~(masks | known); rest !== 0 && expectations.free > 0; rest &= rest - 1) {
+      expectations.add(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
       taken |= rest & -rest;
     }
     this.store.words[at + 1] = masks | (taken << 16);
-    const refused = bits & ~(masks | (masks >>> 16) | taken);
+    const refused = bits & ~(masks | known | taken);
     // What `#holder` counted as newly held but the full book refused is taken back.
     if (refused !== 0) this.#forget(page, lane, at, refused);
     return refused === 0;
-  }
-
-  /** Makes an expected block the lane's most recent one; does nothing for any other block. */
-  renew(lane: number, block: number, expiresNs: Nanoseconds): void {
-    if (this.expectations.has(lane, block)) this.expectations.renew(lane, block, expiresNs);
   }
 
   /** The lane lost one confirmed or expected block of those in `bits` each; returns the bits it did not hold. */
@@ -137,7 +137,7 @@ export class Evidence {
         const block = page * PAGE_BLOCKS + lowestBit(rest);
         const extra = this.#copies.get(lane, block);
         if (extra <= 0) continue;
-        if (extra === 1) this.#copies.remove(lane, block);
+        if (extra === 1) this.#copies.take(lane, block);
         else this.#copies.set(lane, block, extra - 1);
         clear &= ~(rest & -rest);
       }
@@ -236,7 +236,7 @@ export class Evidence {
 
   #dropCopies(page: number, lane: number, bits: number): void {
     if (this.#copies.size === 0) return;
-    for (let rest = bits; rest !== 0; rest &= rest - 1) this.#copies.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+    for (let rest = bits; rest !== 0; rest &= rest - 1) this.#copies.take(lane, page * PAGE_BLOCKS + lowestBit(rest));
   }
 
   /** Forgets a batch of pages that were not used lately: a batch, so that sweeping the aliases afterwards is cheap. */

@@ -3,6 +3,15 @@ import { PairTable } from "./pair-table.ts";
 
 const NONE = -1;
 
+/** An entry is 32 adjacent bytes: four words, then the time of its expiry, then eight bytes that keep it in one cache line. */
+const WORDS = 8;
+const LANE = 0;
+const BLOCK = 1;
+const OLDER = 2;
+const NEWER = 3;
+const EXPIRES = 2;
+const DOUBLES = 4;
+
 /**
  * When expected evidence ends. Each lane has a list of its expected blocks by recency: the oldest expire first, and a
  * lane with a capacity (approximate mode) forgets its least recently expected block when it is full. The bits themselves
@@ -10,28 +19,26 @@ const NONE = -1;
  */
 export class Expectations {
   readonly #entryOf: PairTable;
-  readonly #lane: Int32Array;
-  readonly #block: Int32Array;
-  readonly #expiresNs: Float64Array;
-  readonly #older: Int32Array;
-  readonly #newer: Int32Array;
+  readonly #words: Int32Array;
+  /** The same memory as `#words`, read as doubles. */
+  readonly #times: Float64Array;
   readonly #oldest: Int32Array;
   readonly #newest: Int32Array;
   readonly #count: Int32Array;
-  #free: number;
+  #freeEntry: number;
 
   constructor(maxEntries: number, lanes: number) {
     this.#entryOf = new PairTable(maxEntries);
-    this.#lane = new Int32Array(maxEntries);
-    this.#block = new Int32Array(maxEntries);
-    this.#expiresNs = new Float64Array(maxEntries);
-    this.#older = new Int32Array(maxEntries);
-    this.#newer = new Int32Array(maxEntries);
+    const memory = new ArrayBuffer(maxEntries * WORDS * 4);
+    this.#words = new Int32Array(memory);
+    this.#times = new Float64Array(memory);
     this.#oldest = new Int32Array(lanes).fill(NONE);
     this.#newest = new Int32Array(lanes).fill(NONE);
     this.#count = new Int32Array(lanes);
-    for (let entry = 0; entry < maxEntries; entry++) this.#newer[entry] = entry + 1 < maxEntries ? entry + 1 : NONE;
-    this.#free = maxEntries > 0 ? 0 : NONE;
+    for (let entry = 0; entry < maxEntries; entry++) {
+      this.#words[entry * WORDS + NEWER] = entry + 1 < maxEntries ? entry + 1 : NONE;
+    }
+    this.#freeEntry = maxEntries > 0 ? 0 : NONE;
   }
 
   get size(): number {
@@ -44,72 +51,76 @@ export class Expectations {
   }
 
   get bytes(): number {
-    let bytes = this.#entryOf.bytes + this.#expiresNs.byteLength;
-    for (const array of [this.#lane, this.#block, this.#older, this.#newer, this.#oldest, this.#newest, this.#count]) {
-      bytes += array.byteLength;
-    }
-    return bytes;
+    const perLane = this.#oldest.byteLength + this.#newest.byteLength + this.#count.byteLength;
+    return this.#entryOf.bytes + this.#words.byteLength + perLane;
   }
 
   countOf(lane: number): number {
     return this.#count[lane];
   }
 
-  has(lane: number, block: number): boolean {
-    return this.#entryOf.get(lane, block) !== NONE;
-  }
-
   /** The lane's least recently expected block, or -1. */
   oldestOf(lane: number): number {
     const entry = this.#oldest[lane];
-    return entry === NONE ? NONE : this.#block[entry];
+    return entry === NONE ? NONE : this.#words[entry * WORDS + BLOCK];
   }
 
   /** The lane's oldest block if it has expired, or -1. */
   expiredOf(lane: number, nowNs: Nanoseconds): number {
     const entry = this.#oldest[lane];
-    return entry !== NONE && this.#expiresNs[entry] <= nowNs ? this.#block[entry] : NONE;
+    if (entry === NONE || this.#times[entry * DOUBLES + EXPIRES] > nowNs) return NONE;
+    return this.#words[entry * WORDS + BLOCK];
   }
 
-  /** Adds or refreshes an expectation as the lane's most recent; the caller has made sure there is room. */
+  /** Adds an expectation that is not there yet as the lane's most recent; the caller has made sure there is room. */
+  add(lane: number, block: number, expiresNs: Nanoseconds): void {
+    const entry = this.#freeEntry;
+    const at = entry * WORDS;
+    this.#freeEntry = this.#words[at + NEWER];
+    this.#words[at + LANE] = lane;
+    this.#words[at + BLOCK] = block;
+    this.#times[entry * DOUBLES + EXPIRES] = expiresNs;
+    this.#entryOf.set(lane, block, entry);
+    this.#count[lane]++;
+    this.#linkNewest(lane, entry);
+  }
+
+  /** Makes an expectation the lane's most recent, if there is one. */
   renew(lane: number, block: number, expiresNs: Nanoseconds): void {
-    let entry = this.#entryOf.get(lane, block);
-    if (entry === NONE) {
-      entry = this.#free;
-      this.#free = this.#newer[entry];
-      this.#lane[entry] = lane;
-      this.#block[entry] = block;
-      this.#entryOf.set(lane, block, entry);
-      this.#count[lane]++;
-    } else {
-      this.#unlink(entry);
-    }
-    this.#expiresNs[entry] = expiresNs;
-    const newest = this.#newest[lane];
-    this.#older[entry] = newest;
-    this.#newer[entry] = NONE;
-    if (newest === NONE) this.#oldest[lane] = entry;
-    else this.#newer[newest] = entry;
-    this.#newest[lane] = entry;
+    const entry = this.#entryOf.get(lane, block);
+    if (entry === NONE) return;
+    this.#times[entry * DOUBLES + EXPIRES] = expiresNs;
+    this.#unlink(entry);
+    this.#linkNewest(lane, entry);
   }
 
   remove(lane: number, block: number): void {
-    const entry = this.#entryOf.get(lane, block);
+    const entry = this.#entryOf.take(lane, block);
     if (entry === NONE) return;
-    this.#entryOf.remove(lane, block);
     this.#unlink(entry);
     this.#count[lane]--;
-    this.#newer[entry] = this.#free;
-    this.#free = entry;
+    this.#words[entry * WORDS + NEWER] = this.#freeEntry;
+    this.#freeEntry = entry;
+  }
+
+  #linkNewest(lane: number, entry: number): void {
+    const words = this.#words;
+    const newest = this.#newest[lane];
+    words[entry * WORDS + OLDER] = newest;
+    words[entry * WORDS + NEWER] = NONE;
+    if (newest === NONE) this.#oldest[lane] = entry;
+    else words[newest * WORDS + NEWER] = entry;
+    this.#newest[lane] = entry;
   }
 
   #unlink(entry: number): void {
-    const lane = this.#lane[entry];
-    const older = this.#older[entry];
-    const newer = this.#newer[entry];
+    const words = this.#words;
+    const lane = words[entry * WORDS + LANE];
+    const older = words[entry * WORDS + OLDER];
+    const newer = words[entry * WORDS + NEWER];
     if (older === NONE) this.#oldest[lane] = newer;
-    else this.#newer[older] = newer;
+    else words[older * WORDS + NEWER] = newer;
     if (newer === NONE) this.#newest[lane] = older;
-    else this.#older[newer] = older;
+    else words[newer * WORDS + OLDER] = older;
   }
 }

@@ -60,7 +60,7 @@ export class KvIndex implements KvEvidence {
     this.maxReplicas = options.maxReplicas;
     this.#evidence = new Evidence({
       maxPages,
-      maxChunks: options.maxChunks ?? Math.max(16, maxPages >> 2),
+      maxChunks: options.maxChunks ?? Math.max(16, maxPages >> 1),
       maxExpectations: options.maxExpectations ?? Math.max(1024, options.maxBlocks >> 5),
       // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
       maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 2),
@@ -80,15 +80,17 @@ export class KvIndex implements KvEvidence {
   }
 
   expect(replica: number, sequence: Uint32Array, blocks: number, nowNs: Nanoseconds): void {
-    const expiresNs = this.#capacities.isApproximate(replica) ? Infinity : nowNs + this.#expectationNs;
-    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
     const { expectations } = this.#evidence;
+    const isApproximate = this.#capacities.isApproximate(replica);
+    const expiresNs = isApproximate ? Infinity : nowNs + this.#expectationNs;
+    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
     // A full book makes room by what the same lane expected longest ago, never by refusing what is newest.
     const missing = blocks - expectations.free;
     if (missing > 0) this.#evidence.shrinkLane(replica, Math.max(0, expectations.countOf(replica) - missing));
     const placed = this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
+    if (!isApproximate) return;
     // Renewed from the last to the first, so that a prompt's first blocks are the last to be forgotten.
-    for (let i = placed - 1; i >= 0; i--) this.#evidence.renew(replica, this.#touchedBlocks[i], expiresNs);
+    for (let i = placed - 1; i >= 0; i--) expectations.renew(replica, this.#touchedBlocks[i], expiresNs);
     this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
   }
 

@@ -47,8 +47,11 @@ export class NaiveIndex implements KvEvidence {
 
   expect(replica: number, sequence: Uint32Array, blocks: number, nowNs: Nanoseconds): void {
     const expected = this.#expected[replica];
-    const expiresNs = this.#capacities.isApproximate(replica) ? Infinity : nowNs + this.#expectationNs;
-    for (let i = blocks - 1; i >= 0; i--) {
+    const isApproximate = this.#capacities.isApproximate(replica);
+    const expiresNs = isApproximate ? Infinity : nowNs + this.#expectationNs;
+    for (let step = 0; step < blocks; step++) {
+      // Only where capacity decides what is forgotten must a prompt's first blocks be the most recent.
+      const i = isApproximate ? blocks - 1 - step : step;
       const key = hashText(sequence[2 * i], sequence[2 * i + 1]);
       if (this.#blocks.get(key)?.confirmed.has(replica) === true) continue;
       expected.delete(key);

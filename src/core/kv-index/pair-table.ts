@@ -48,19 +48,25 @@ export class PairTable {
     return true;
   }
 
-  remove(lane: number, block: number): void {
+  /** Removes a pair and returns its value, or -1 if it was not there. */
+  take(lane: number, block: number): number {
     const words = this.#words;
+    const mask = this.#mask;
     let hole = this.#slotOf(lane, block);
-    if (words[hole * WORDS] === EMPTY) return;
+    if (words[hole * WORDS] === EMPTY) return -1;
+    const value = words[hole * WORDS + 2];
     this.#size--;
-    for (let slot = (hole + 1) & this.#mask; words[slot * WORDS] !== EMPTY; slot = (slot + 1) & this.#mask) {
+    for (let slot = (hole + 1) & mask; words[slot * WORDS] !== EMPTY; slot = (slot + 1) & mask) {
       const home = this.#home(words[slot * WORDS], words[slot * WORDS + 1]);
       // An entry may fill the hole only if its home does not lie behind the hole.
-      if (((slot - home) & this.#mask) < ((slot - hole) & this.#mask)) continue;
-      words.copyWithin(hole * WORDS, slot * WORDS, slot * WORDS + WORDS);
+      if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
+      words[hole * WORDS] = words[slot * WORDS];
+      words[hole * WORDS + 1] = words[slot * WORDS + 1];
+      words[hole * WORDS + 2] = words[slot * WORDS + 2];
       hole = slot;
     }
     words[hole * WORDS] = EMPTY;
+    return value;
   }
 
   #home(lane: number, block: number): number {

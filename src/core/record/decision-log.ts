@@ -19,13 +19,14 @@ const DEFAULT_ROWS = 640_000;
 /** What the log keeps of a record as an object; the candidates lie in the ring of rows. */
 export type LoggedDecision = Omit<DecisionRecord, "candidates" | "observedCachedTokens" | "firstTokenNs">;
 
-interface Entry extends LoggedDecision {
+interface Entry {
+  decision: LoggedDecision;
   observedCachedTokens: number | undefined;
   firstTokenNs: Nanoseconds | undefined;
   /** Position of its first candidate in the endless sequence of rows, or -1. */
-  readonly firstRow: number;
-  /** Names by row; replica numbers may be given to others later. */
-  readonly names: readonly string[];
+  firstRow: number;
+  /** Names by replica; its number may be given to another later. */
+  names: readonly string[];
 }
 
 /**
@@ -35,7 +36,7 @@ interface Entry extends LoggedDecision {
 export class DecisionLog {
   readonly detail: RecordDetail;
   readonly #capacity: number;
-  readonly #entries = new Map<number, Entry>();
+  readonly #ring: Entry[] = [];
   readonly #rows: Int32Array;
   readonly #rowCount: number;
   #nextRow = 0;
@@ -48,10 +49,6 @@ export class DecisionLog {
     this.#rows = new Int32Array(this.#rowCount * COLUMNS);
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /** The number the next decision will have. */
   get nextDecision(): number {
     return this.#nextDecision;
@@ -61,34 +58,38 @@ export class DecisionLog {
   add(decision: LoggedDecision, view: CandidateView, names: readonly string[]): void {
     const isFull = this.detail === "full" && view.count <= this.#rowCount;
     const firstRow = isFull ? this.#copyRows(view) : -1;
-    this.#entries.set(decision.decision, {
-      ...decision,
-      observedCachedTokens: undefined,
-      firstTokenNs: undefined,
-      firstRow,
-      names: isFull ? names : [],
-    });
+    const place = decision.decision % this.#capacity;
+    const entry = this.#ring[place];
+    if (entry === undefined) {
+      this.#ring[place] = { decision, observedCachedTokens: undefined, firstTokenNs: undefined, firstRow, names };
+    } else {
+      entry.decision = decision;
+      entry.observedCachedTokens = undefined;
+      entry.firstTokenNs = undefined;
+      entry.firstRow = firstRow;
+      entry.names = names;
+    }
     this.#nextDecision = decision.decision + 1;
-    if (this.#entries.size > this.#capacity) this.#entries.delete(decision.decision - this.#capacity);
   }
 
   firstToken(decision: number, sinceDecidedNs: Nanoseconds): void {
-    const entry = this.#entries.get(decision);
+    const entry = this.#entry(decision);
     if (entry !== undefined) entry.firstTokenNs = sinceDecidedNs;
   }
 
   observed(decision: number, cachedTokens: number): void {
-    const entry = this.#entries.get(decision);
+    const entry = this.#entry(decision);
     if (entry !== undefined) entry.observedCachedTokens = cachedTokens;
   }
 
   /** A record by its number, or undefined if it is gone. */
   get(decision: number): DecisionRecord | undefined {
-    const entry = this.#entries.get(decision);
+    const entry = this.#entry(decision);
     if (entry === undefined) return undefined;
-    const { firstRow, names, ...record } = entry;
+    const { firstRow, names, observedCachedTokens, firstTokenNs } = entry;
     const isKept = firstRow >= 0 && firstRow >= this.#nextRow - this.#rowCount;
-    return { ...record, candidates: isKept ? this.#candidates(firstRow, entry.candidateCount, names) : undefined };
+    const candidates = isKept ? this.#candidates(firstRow, entry.decision.candidateCount, names) : undefined;
+    return { ...entry.decision, observedCachedTokens, firstTokenNs, candidates };
   }
 
   /** The newest records first, at most `count`. */
@@ -100,6 +101,11 @@ export class DecisionLog {
       records.push(record);
     }
     return records;
+  }
+
+  #entry(decision: number): Entry | undefined {
+    const entry = this.#ring[decision % this.#capacity];
+    return entry?.decision.decision === decision ? entry : undefined;
   }
 
   #copyRows(view: CandidateView): number {

@@ -1,0 +1,62 @@
+import { POLICIES } from "../src/core/policy/registry.ts";
+import type { DecisionRequest, DecisionResult } from "./decision/measure.ts";
+import { bestAndMedian, inFreshProcess } from "./fresh-process.ts";
+
+export interface DecisionBenchOptions {
+  readonly rounds: number;
+  readonly progress: (line: string) => void;
+}
+
+const FLEETS = [8, 64, 256];
+const DECISIONS = 20_000;
+
+/** Variants timed besides every policy with its defaults. */
+const VARIANTS: readonly { name: string; policy: string; parameters: Record<string, string | number> }[] = [
+  { name: "kv-cost (dynamo form)", policy: "kv-cost", parameters: { form: "dynamo" } },
+];
+
+/** Time of a whole routing decision by fleet size and policy; policies take turns, each in fresh processes. */
+export function benchDecision(options: DecisionBenchOptions): Record<string, unknown> {
+  const subjects = [...POLICIES.map(({ name }) => ({ name, policy: name, parameters: {} })), ...VARIANTS];
+  const byWorkers = FLEETS.map((workers) => {
+    const results = new Map<string, DecisionResult[]>(subjects.map(({ name }) => [name, []]));
+    for (let round = 0; round < options.rounds; round++) {
+      for (const { name, policy, parameters } of subjects) {
+        const request: DecisionRequest = { workers, policy, parameters, decisions: DECISIONS };
+        results.get(name)?.push(inFreshProcess("./decision/measure.ts", request));
+      }
+      options.progress(`${workers} workers, round ${round + 1} of ${options.rounds}`);
+    }
+    const policies = Object.fromEntries(subjects.map(({ name }) => [name, summary(results.get(name) ?? [])]));
+    return { workers, policies };
+  });
+  return {
+    bench: "decision",
+    promptTokens: 8_000,
+    blockTokens: 64,
+    rounds: options.rounds,
+    method:
+      "wall time from tokens to placement: hash, match, choose, reserve, expect and full record; 20,000 decisions after 3,000 " +
+      "to warm up, in fresh processes; lowest of the rounds, the p99's median beside it",
+    byWorkers,
+  };
+}
+
+function summary(rounds: readonly DecisionResult[]): DecisionResult & { p99UsMedian: number } {
+  const p99 = bestAndMedian(
+    rounds.map((round) => round.p99Us),
+    "lowest",
+  );
+  return {
+    p50Us: bestAndMedian(
+      rounds.map((round) => round.p50Us),
+      "lowest",
+    ).best,
+    p99Us: p99.best,
+    p999Us: bestAndMedian(
+      rounds.map((round) => round.p999Us),
+      "lowest",
+    ).best,
+    p99UsMedian: p99.median,
+  };
+}

@@ -1,0 +1,44 @@
+/** `npm run bench -- NAME [--json] [--rounds N] [--trace FILE]`: runs a benchmark and prints its figures. */
+import { existsSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { benchDecision } from "./decision-bench.ts";
+import { benchIndex } from "./index-bench.ts";
+
+const BENCHES = ["index", "decision"];
+
+process.exitCode = main();
+
+function main(): number {
+  let parsed;
+  try {
+    parsed = parseArgs({
+      allowPositionals: true,
+      options: {
+        json: { type: "boolean", default: false },
+        rounds: { type: "string", default: "5" },
+        trace: { type: "string" },
+      },
+    });
+  } catch (error) {
+    return usage(error instanceof Error ? error.message : String(error));
+  }
+  const { json, rounds: roundsText, trace } = parsed.values;
+  const [name = ""] = parsed.positionals;
+  const rounds = Number(roundsText);
+  if (!BENCHES.includes(name)) return usage(`unknown benchmark "${name}"; there are ${BENCHES.join(", ")}`);
+  if (!Number.isInteger(rounds) || rounds < 1)
+    return usage(`--rounds must be a whole number from 1, got ${roundsText}`);
+  if (trace !== undefined && !existsSync(trace)) return usage(`no such trace file: ${trace}`);
+  const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+  const result =
+    name === "index" ? benchIndex({ trace: trace ?? null, rounds, progress }) : benchDecision({ rounds, progress });
+  if (!json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+  // Always last: one line that a program can read.
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+  return 0;
+}
+
+function usage(problem: string): number {
+  process.stderr.write(`bench: ${problem}\n`);
+  return 2;
+}
