@@ -220,12 +220,12 @@ describe("Router in a world of true events over a bad network", () => {
   it("accounts for every request exactly once, at every moment", () => {
     fc.assert(
       fc.property(world, ({ policy, mode, workers, seed, steps }) => {
-        const it = new World(policy, mode, workers, seed);
+        const small = new World(policy, mode, workers, seed);
         for (let step = 0; step < steps; step++) {
-          it.step();
-          const { offered, ...ended } = it.router.accounting;
+          small.step();
+          const { offered, ...ended } = small.router.accounting;
           expect(Object.values(ended).reduce((sum, n) => sum + n, 0)).toBe(offered);
-          expect(ended.unfinished).toBe(it.running.size + it.router.queued);
+          expect(ended.unfinished).toBe(small.running.size + small.router.queued);
         }
       }),
     );
@@ -234,14 +234,14 @@ describe("Router in a world of true events over a bad network", () => {
   it("has released all it reserved once everything has ended", () => {
     fc.assert(
       fc.property(world, ({ policy, mode, workers, seed, steps }) => {
-        const it = new World(policy, mode, workers, seed);
-        for (let step = 0; step < steps; step++) it.step();
-        it.drain();
-        const { inFlight, decoding, pendingPrefillTokens, contextTokens, activeBlocks } = it.router.load.columns;
+        const small = new World(policy, mode, workers, seed);
+        for (let step = 0; step < steps; step++) small.step();
+        small.drain();
+        const { inFlight, decoding, pendingPrefillTokens, contextTokens, activeBlocks } = small.router.load.columns;
         for (const column of [inFlight, decoding, pendingPrefillTokens, contextTokens, activeBlocks]) {
           expect(column.every((value) => value === 0)).toBe(true);
         }
-        expect(it.router.load.size).toBe(0);
+        expect(small.router.load.size).toBe(0);
       }),
     );
   });
@@ -249,12 +249,12 @@ describe("Router in a world of true events over a bad network", () => {
   it("knows exactly what the workers hold after the drain, whatever was delayed, repeated or lost on the way", () => {
     fc.assert(
       fc.property(world, ({ policy, mode, workers, seed, steps }) => {
-        const it = new World(policy, mode, workers, seed);
-        for (let step = 0; step < steps; step++) it.step();
-        it.drain();
-        for (const sequence of it.prompts) {
-          const { cached, confirmed } = it.router.index.match(sequence, sequence.length / 2);
-          const held = it.workers.map((worker) => worker.depth(sequence));
+        const small = new World(policy, mode, workers, seed);
+        for (let step = 0; step < steps; step++) small.step();
+        small.drain();
+        for (const sequence of small.prompts) {
+          const { cached, confirmed } = small.router.index.match(sequence, sequence.length / 2);
+          const held = small.workers.map((worker) => worker.depth(sequence));
           expect(Array.from(confirmed.subarray(0, workers))).toEqual(held);
           expect(Array.from(cached.subarray(0, workers))).toEqual(held);
         }

@@ -33,128 +33,128 @@ describe("EventFeed", () => {
   });
 
   it("applies events in order and is live from the first on", () => {
-    const it = feed();
-    expect(it.state).toBe("empty");
-    for (const id of [0, 1, 2]) expect(it.accept(event(id), 0)).toBeUndefined();
+    const events = feed();
+    expect(events.state).toBe("empty");
+    for (const id of [0, 1, 2]) expect(events.accept(event(id), 0)).toBeUndefined();
     expect(seen).toEqual(["a0", "a1", "a2"]);
-    expect(it.state).toBe("live");
+    expect(events.state).toBe("live");
   });
 
   it("ignores what it has seen", () => {
-    const it = feed();
-    for (const id of [0, 1, 1, 0]) it.accept(event(id), 0);
+    const events = feed();
+    for (const id of [0, 1, 1, 0]) events.accept(event(id), 0);
     expect(seen).toEqual(["a0", "a1"]);
-    expect(it.counts.duplicates).toBe(2);
+    expect(events.counts.duplicates).toBe(2);
   });
 
   it("asks for a lost range, serves stale meanwhile, and catches up in order", () => {
-    const it = feed({ replayDepth: 100 });
-    it.accept(event(0), 0);
-    expect(it.accept(event(3), 0)).toEqual({ kind: "replay", fromEventId: 1, toEventId: 2 });
-    expect(it.state).toBe("stale");
-    expect(it.accept(event(4), 0)).toBeUndefined();
+    const events = feed({ replayDepth: 100 });
+    events.accept(event(0), 0);
+    expect(events.accept(event(3), 0)).toEqual({ kind: "replay", fromEventId: 1, toEventId: 2 });
+    expect(events.state).toBe("stale");
+    expect(events.accept(event(4), 0)).toBeUndefined();
     expect(seen).toEqual(["a0"]);
-    it.accept(event(1), 0);
-    expect(it.state).toBe("stale");
-    it.accept(event(2), 0);
+    events.accept(event(1), 0);
+    expect(events.state).toBe("stale");
+    events.accept(event(2), 0);
     expect(seen).toEqual(["a0", "a1", "a2", "a3", "a4"]);
-    expect(it.state).toBe("live");
+    expect(events.state).toBe("live");
   });
 
   it("asks again for a second range behind the first", () => {
-    const it = feed({ replayDepth: 100 });
-    for (const id of [0, 2, 4]) it.accept(event(id), 0);
-    expect(it.accept(event(1), 0)).toEqual({ kind: "replay", fromEventId: 3, toEventId: 3 });
-    it.accept(event(3), 0);
+    const events = feed({ replayDepth: 100 });
+    for (const id of [0, 2, 4]) events.accept(event(id), 0);
+    expect(events.accept(event(1), 0)).toEqual({ kind: "replay", fromEventId: 3, toEventId: 3 });
+    events.accept(event(3), 0);
     expect(seen).toEqual(["a0", "a1", "a2", "a3", "a4"]);
-    expect(it.state).toBe("live");
+    expect(events.state).toBe("live");
   });
 
   it("asks for the whole state when the range is longer than the source keeps", () => {
-    const it = feed({ replayDepth: 2, snapshot: true });
-    it.accept(event(0), 0);
-    expect(it.accept(event(9), 0)).toEqual({ kind: "resync" });
-    expect(it.state).toBe("resyncing");
-    it.accept(event(10), 0);
-    it.restore(snapshot(9), 0);
+    const events = feed({ replayDepth: 2, snapshot: true });
+    events.accept(event(0), 0);
+    expect(events.accept(event(9), 0)).toEqual({ kind: "resync" });
+    expect(events.state).toBe("resyncing");
+    events.accept(event(10), 0);
+    events.restore(snapshot(9), 0);
     expect(seen).toEqual(["a0", "restore 9", "a10"]);
-    expect(it.state).toBe("live");
+    expect(events.state).toBe("live");
   });
 
   it("asks for the whole state when the source says that the range is gone", () => {
-    const it = feed({ replayDepth: 100, snapshot: true });
-    it.accept(event(0), 0);
-    it.accept(event(2), 0);
-    expect(it.replayUnavailable(0)).toEqual({ kind: "resync" });
+    const events = feed({ replayDepth: 100, snapshot: true });
+    events.accept(event(0), 0);
+    events.accept(event(2), 0);
+    expect(events.replayUnavailable(0)).toEqual({ kind: "resync" });
   });
 
   it("asks for the whole state when it joins in mid-stream", () => {
-    const it = feed({ replayDepth: 100, snapshot: true });
-    expect(it.accept(event(7), 0)).toEqual({ kind: "resync" });
+    const events = feed({ replayDepth: 100, snapshot: true });
+    expect(events.accept(event(7), 0)).toEqual({ kind: "resync" });
   });
 
   it("goes on as partial when nothing can be had again, and says so", () => {
-    const it = feed();
-    it.accept(event(0), 0);
-    expect(it.accept(event(3), 0)).toBeUndefined();
-    expect(it.state).toBe("partial");
-    it.accept(event(4), 0);
+    const events = feed();
+    events.accept(event(0), 0);
+    expect(events.accept(event(3), 0)).toBeUndefined();
+    expect(events.state).toBe("partial");
+    events.accept(event(4), 0);
     expect(seen).toEqual(["a0", "a3", "a4"]);
-    expect(it.state).toBe("partial");
+    expect(events.state).toBe("partial");
   });
 
   it("is live again once the engine has cleared its cache", () => {
-    const it = feed();
-    it.accept(event(5), 0);
-    expect(it.state).toBe("partial");
-    it.accept(event(6, "a", "cleared"), 0);
-    expect(it.state).toBe("live");
+    const events = feed();
+    events.accept(event(5), 0);
+    expect(events.state).toBe("partial");
+    events.accept(event(6, "a", "cleared"), 0);
+    expect(events.state).toBe("live");
   });
 
   it("asks three times for a range that does not come, then gives up on it", () => {
-    const it = feed({ replayDepth: 100 });
-    it.accept(event(0), 0);
-    it.accept(event(2), 0);
-    expect(it.tick(1 * SECOND)).toBeUndefined();
+    const events = feed({ replayDepth: 100 });
+    events.accept(event(0), 0);
+    events.accept(event(2), 0);
+    expect(events.tick(1 * SECOND)).toBeUndefined();
     for (const seconds of [2, 4]) {
-      expect(it.tick(seconds * SECOND)).toEqual({ kind: "replay", fromEventId: 1, toEventId: 1 });
-      expect(it.state).toBe("stale");
+      expect(events.tick(seconds * SECOND)).toEqual({ kind: "replay", fromEventId: 1, toEventId: 1 });
+      expect(events.state).toBe("stale");
     }
-    expect(it.tick(6 * SECOND)).toBeUndefined();
-    expect(it.state).toBe("partial");
+    expect(events.tick(6 * SECOND)).toBeUndefined();
+    expect(events.state).toBe("partial");
     expect(seen).toEqual(["a0", "a2"]);
   });
 
   it("asks again and again for a state that does not come", () => {
-    const it = feed({ snapshot: true });
-    it.accept(event(4), 0);
-    const asked = [1, 2, 3, 4].map((seconds) => it.tick(seconds * SECOND)?.kind);
+    const events = feed({ snapshot: true });
+    events.accept(event(4), 0);
+    const asked = [1, 2, 3, 4].map((seconds) => events.tick(seconds * SECOND)?.kind);
     expect(asked).toEqual([undefined, "resync", undefined, "resync"]);
   });
 
   it("resyncs rather than hold back more than a thousand events", () => {
-    const it = feed({ replayDepth: 100_000, snapshot: true });
-    it.accept(event(0), 0);
-    const asked = Array.from({ length: 1030 }, (_, i) => it.accept(event(i + 2), 0)?.kind);
+    const events = feed({ replayDepth: 100_000, snapshot: true });
+    events.accept(event(0), 0);
+    const asked = Array.from({ length: 1030 }, (_, i) => events.accept(event(i + 2), 0)?.kind);
     expect(asked.filter((kind) => kind === "resync")).toHaveLength(1);
-    expect(it.state).toBe("resyncing");
+    expect(events.state).toBe("resyncing");
   });
 
   it("clears when a worker comes back as a new incarnation, and ignores stragglers of the old one", () => {
-    const it = feed();
-    it.accept(event(0), 0);
-    it.accept(event(0, "b"), 0);
-    it.accept(event(1, "a"), 0);
-    it.accept(event(1, "b"), 0);
+    const events = feed();
+    events.accept(event(0), 0);
+    events.accept(event(0, "b"), 0);
+    events.accept(event(1, "a"), 0);
+    events.accept(event(1, "b"), 0);
     expect(seen).toEqual(["a0", "clear", "b0", "b1"]);
-    expect(it.counts.restarts).toBe(1);
-    expect(it.state).toBe("live");
+    expect(events.counts.restarts).toBe(1);
+    expect(events.state).toBe("live");
   });
 
   it("does not let an old state overwrite a newer view", () => {
-    const it = feed({ snapshot: true });
-    for (const id of [0, 1, 2]) it.accept(event(id), 0);
-    it.restore(snapshot(1), 0);
+    const events = feed({ snapshot: true });
+    for (const id of [0, 1, 2]) events.accept(event(id), 0);
+    events.restore(snapshot(1), 0);
     expect(seen).toEqual(["a0", "a1", "a2"]);
   });
 
@@ -163,16 +163,16 @@ describe("EventFeed", () => {
     fc.assert(
       fc.property(ids, (arrivals) => {
         seen = [];
-        const it = feed({ replayDepth: 1000 });
+        const events = feed({ replayDepth: 1000 });
         for (const id of arrivals) {
           // Answers are slow: the range asked for comes only after the next live event.
-          const asked = it.accept(event(id), 0);
+          const asked = events.accept(event(id), 0);
           if (asked?.kind !== "replay") continue;
-          for (let missing = asked.fromEventId; missing <= asked.toEventId; missing++) it.accept(event(missing), 0);
+          for (let missing = asked.fromEventId; missing <= asked.toEventId; missing++) events.accept(event(missing), 0);
         }
         const last = Math.max(...arrivals);
         expect(seen).toEqual(Array.from({ length: last + 1 }, (_, id) => `a${id}`));
-        expect(it.state).toBe("live");
+        expect(events.state).toBe("live");
       }),
     );
   });

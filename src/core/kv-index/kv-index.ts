@@ -60,7 +60,7 @@ export class KvIndex implements KvEvidence {
     this.maxReplicas = options.maxReplicas;
     this.#evidence = new Evidence({
       maxPages,
-      maxChunks: options.maxChunks ?? Math.max(16, maxPages >> 1),
+      maxChunks: options.maxChunks ?? maxPages,
       maxExpectations: options.maxExpectations ?? Math.max(1024, options.maxBlocks >> 5),
       // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
       maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 2),

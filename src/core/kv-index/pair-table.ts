@@ -69,9 +69,10 @@ export class PairTable {
     return value;
   }
 
+  /** The blocks of a page have neighbouring homes, since whoever asks for one asks for the others next. */
   #home(lane: number, block: number): number {
-    const mixed = Math.imul(block ^ Math.imul(lane + 1, 0x9e3779b1), 0x85ebca6b);
-    return (mixed ^ (mixed >>> 15)) & this.#mask;
+    const mixed = Math.imul((block >> 4) ^ Math.imul(lane + 1, 0x9e3779b1), 0x85ebca6b);
+    return ((((mixed ^ (mixed >>> 15)) << 4) | (block & 15)) >>> 0) & this.#mask;
   }
 
   #slotOf(lane: number, block: number): number {
