@@ -83,6 +83,12 @@ describe("Router", () => {
     expect([first.attempt, second.attempt, third.attempt]).toEqual([1, 2, 3]);
     expect(router.ended("a", { outcome: "failed" }, 3)).toEqual([]);
     expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+    const attempts = router.log.attempts("a");
+    expect(attempts.map(({ attempt, filtered }) => [attempt, filtered.tried])).toEqual([
+      [1, 0],
+      [2, 1],
+      [3, 2],
+    ]);
   });
 
   it("does not repeat a request whose answer has begun", () => {

@@ -48,20 +48,33 @@ export class Evidence {
     return this.store.bytes + this.expectations.bytes + this.#copies.bytes;
   }
 
-  /** The block behind `previous` in its page, if it has this hash or there is room to append it; else -1. */
-  next(previous: number, lo: number, hi: number): number {
+  /**
+   * How many blocks of a chain, from `from` on, follow `block` inside its page: those that are there already, or else as
+   * many as can be appended to it.
+   */
+  extend(block: number, sequence: Uint32Array, from: number, to: number): number {
     const { words, table } = this.store;
-    const block = previous + 1;
-    const offset = block & 15;
-    if (offset === 0) return NONE;
-    const page = previous >> 4;
-    const at = hashAt(block);
-    if (offset < this.store.used(page)) return words[at] === lo && words[at + 1] === hi ? block : NONE;
-    if (table.findOrInsert(lo, hi, block) !== NONE) return NONE;
-    words[at] = lo;
-    words[at + 1] = hi;
-    this.store.setUsed(page, offset + 1);
-    return block;
+    const page = block >> 4;
+    const used = this.store.used(page);
+    const first = (block & 15) + 1;
+    let offset = first;
+    let at = hashAt(block) + 2;
+    let i = 2 * from;
+    const end = Math.min(2 * to, i + 2 * (PAGE_BLOCKS - first));
+    for (; i < end && offset < used; i += 2, at += 2, offset++) {
+      if (words[at] !== (sequence[i] | 0) || words[at + 1] !== (sequence[i + 1] | 0)) return offset - first;
+    }
+    if (i === end) return offset - first;
+    for (; i < end; i += 2, at += 2, offset++) {
+      const lo = sequence[i] | 0;
+      const hi = sequence[i + 1] | 0;
+      // It may be in a page of its own, from before its parent was known.
+      if (table.findOrInsert(lo, hi, page * PAGE_BLOCKS + offset) !== NONE) break;
+      words[at] = lo;
+      words[at + 1] = hi;
+    }
+    this.store.setUsed(page, offset);
+    return offset - first;
   }
 
   /** The block with this hash wherever it is, or the first of a new page; -1 only if no page can be had. */

@@ -280,34 +280,30 @@ export class KvIndex implements KvEvidence {
     engine: Uint32Array | null,
   ): number {
     const evidence = this.#evidence;
-    const replica = lane % this.maxReplicas;
     const isRoot = parentLo === ROOT_LO && parentHi === ROOT_HI;
     let previous = isRoot ? NONE : evidence.store.table.find(parentLo, parentHi);
-    let page = NONE;
-    let bits = 0;
     let taken = 0;
-    for (; taken < blocks; taken++) {
-      const lo = sequence[2 * taken] | 0;
-      const hi = sequence[2 * taken + 1] | 0;
-      let block = previous === NONE ? NONE : evidence.next(previous, lo, hi);
-      if (block === NONE) {
-        // What was gathered is granted before another page is looked for: making room for that one may forget this one.
-        if (bits !== 0) this.#grant(page, lane, bits, expiresNs);
-        bits = 0;
-        block = evidence.findOrStart(lo, hi);
-        if (block === NONE) break;
+    // One round is a stretch of blocks in one page.
+    while (taken < blocks) {
+      let first = previous + 1;
+      let run = previous === NONE ? 0 : evidence.extend(previous, sequence, taken, blocks);
+      if (run === 0) {
+        first = evidence.findOrStart(sequence[2 * taken] | 0, sequence[2 * taken + 1] | 0);
+        if (first === NONE) break;
+        run = 1 + evidence.extend(first, sequence, taken + 1, blocks);
       }
-      page = block >> 4;
-      if (engine !== null && !this.#alias(replica, engine[2 * taken] | 0, engine[2 * taken + 1] | 0, block)) break;
-      bits |= 1 << (block & 15);
-      if (expiresNs > 0) this.#touchedBlocks[taken] = block;
-      previous = block;
+      const wanted = run;
+      if (engine !== null) run = this.#aliasRun(lane % this.maxReplicas, engine, taken, first, run);
+      if (expiresNs > 0) for (let i = 0; i < run; i++) this.#touchedBlocks[taken + i] = first + i;
+      if (run > 0) this.#grant(first >> 4, lane, ((1 << run) - 1) << (first & 15), expiresNs);
+      taken += run;
+      if (run < wanted) {
+        evidence.tidy(first >> 4);
+        break;
+      }
+      previous = first + run - 1;
     }
-    if (bits !== 0) this.#grant(page, lane, bits, expiresNs);
-    if (taken < blocks) {
-      this.#refusedBlocks += blocks - taken;
-      if (page !== NONE) evidence.tidy(page);
-    }
+    this.#refusedBlocks += blocks - taken;
     return taken;
   }
 
@@ -317,52 +313,57 @@ export class KvIndex implements KvEvidence {
     if (!granted) evidence.tidy(page);
   }
 
-  /** Makes an engine's hash stand for a block; false if even forgetting old pages leaves no room for it. */
-  #alias(replica: number, lo: number, hi: number, block: number): boolean {
+  /** Makes an engine's hashes stand for blocks of one page; returns for how many there was room. */
+  #aliasRun(replica: number, engine: Uint32Array, from: number, first: number, run: number): number {
     const aliases = this.#aliases;
-    if (aliases === null) return false;
-    if (aliases.set(replica, lo, hi, block)) return true;
-    this.#evidence.makeRoom(block >> 4);
-    return aliases.set(replica, lo, hi, block);
+    if (aliases === null) return 0;
+    for (let i = 0; i < run; i++) {
+      const lo = engine[2 * (from + i)] | 0;
+      const hi = engine[2 * (from + i) + 1] | 0;
+      if (aliases.set(replica, lo, hi, first + i)) continue;
+      this.#evidence.makeRoom(first >> 4);
+      if (!aliases.set(replica, lo, hi, first + i)) return i;
+    }
+    return run;
   }
 
   #removed(replica: number, lane: number, engine: Uint32Array): void {
-    const store = this.#evidence.store;
+    const { words, table } = this.#evidence.store;
     const aliases = this.#aliases;
     const blocks = engine.length / 2;
     if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
     let from = 0;
-    let page = NONE;
     let bits = 0;
-    let near = NONE;
+    let block = NONE;
     for (let i = 0; i < blocks; i++) {
       const lo = engine[2 * i] | 0;
       const hi = engine[2 * i + 1] | 0;
-      let block = aliases === null ? NONE : aliases.take(replica, lo, hi);
-      this.#touchedBlocks[i] = block;
-      if (block === NONE) {
+      if (aliases === null && (block & 15) > 0 && bits !== 0) {
         // Engines forget a prompt from its end, so the block before the last one removed is the likeliest next.
-        const before = near - 1;
-        const at = hashAt(before);
-        const isBefore =
-          near > 0 && (before & 15) < store.used(before >> 4) && store.words[at] === lo && store.words[at + 1] === hi;
-        block = isBefore ? before : store.table.find(lo, hi);
+        const at = hashAt(block - 1);
+        if (words[at] === lo && words[at + 1] === hi) {
+          block--;
+          bits |= 1 << (block & 15);
+          continue;
+        }
       }
-      if (block === NONE) {
+      const aliased = aliases === null ? NONE : aliases.take(replica, lo, hi);
+      const found = aliased === NONE ? table.find(lo, hi) : aliased;
+      this.#touchedBlocks[i] = aliased;
+      if (found === NONE) {
         this.#unknownRemovals++;
         continue;
       }
-      const bit = 1 << (block & 15);
-      if (block >> 4 !== page || (bits & bit) !== 0) {
-        this.#withdraw(replica, lane, engine, page, bits, from, i);
+      const bit = 1 << (found & 15);
+      if (bits !== 0 && (found >> 4 !== block >> 4 || (bits & bit) !== 0)) {
+        this.#withdraw(replica, lane, engine, block >> 4, bits, from, i);
         from = i;
-        page = block >> 4;
         bits = 0;
       }
       bits |= bit;
-      near = block;
+      block = found;
     }
-    this.#withdraw(replica, lane, engine, page, bits, from, blocks);
+    if (bits !== 0) this.#withdraw(replica, lane, engine, block >> 4, bits, from, blocks);
   }
 
   /** Withdraws evidence for blocks of one page, and puts back the aliases taken for those the replica still holds. */
@@ -375,7 +376,6 @@ export class KvIndex implements KvEvidence {
     from: number,
     to: number,
   ): void {
-    if (bits === 0) return;
     const unknown = this.#evidence.withdraw(page, lane, bits);
     for (let rest = unknown; rest !== 0; rest &= rest - 1) this.#unknownRemovals++;
     if (this.#aliases === null) return;

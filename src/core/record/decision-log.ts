@@ -103,6 +103,12 @@ export class DecisionLog {
     return records;
   }
 
+  /** Every attempt to place a request that is still kept, the first one first. */
+  attempts(request: string): DecisionRecord[] {
+    const decisions = this.#ring.flatMap(({ decision }) => (decision.request === request ? [decision.decision] : []));
+    return decisions.sort((a, b) => a - b).flatMap((decision) => this.get(decision) ?? []);
+  }
+
   #entry(decision: number): Entry | undefined {
     const entry = this.#ring[decision % this.#capacity];
     return entry?.decision.decision === decision ? entry : undefined;
