@@ -3,10 +3,11 @@ import { Command, CommanderError } from "commander";
 import { WarmpathError } from "../core/errors.ts";
 import { calibrateCommand } from "./commands/calibrate/command.ts";
 import { explainCommand } from "./commands/explain/command.ts";
+import { traceCommand } from "./commands/trace/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Every command of `warmpath`; a new one is a line here. */
-const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [explainCommand, calibrateCommand];
+const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [explainCommand, calibrateCommand, traceCommand];
 
 const EXIT_OK = 0;
 const EXIT_INTERNAL = 1;
@@ -16,9 +17,8 @@ const EXIT_USAGE = 2;
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
   const commands = COMMANDS.map((create) => create(terminal));
   const program = createProgram(commands);
-  for (const command of [program, ...commands]) tame(command, terminal);
-  const name = commands.find((command) => command.name() === words[0])?.name();
-  const label = name === undefined ? "warmpath" : `warmpath ${name}`;
+  for (const command of [program, ...commands.flatMap((one) => [one, ...one.commands])]) tame(command, terminal);
+  const label = commandPath(commands, words);
   try {
     if (words.length === 0) {
       const names = commands.map((command) => command.name()).join(", ");
@@ -40,6 +40,13 @@ function createProgram(commands: readonly Command[]): Command {
     .addHelpText("after", "\nExample:\n  $ warmpath explain --example");
   for (const command of commands) program.addCommand(command);
   return program;
+}
+
+/** The command that the words name, as far as they name one: what a complaint begins with. */
+function commandPath(commands: readonly Command[], words: readonly string[]): string {
+  const command = commands.find((one) => one.name() === words[0]);
+  const nested = command?.commands.find((one) => one.name() === words[1]);
+  return ["warmpath", ...[command, nested].flatMap((one) => one?.name() ?? [])].join(" ");
 }
 
 /** Has commander hand its complaints to `report` instead of printing them and ending the process. */

@@ -1,0 +1,129 @@
+import { WarmpathError } from "../../core/errors.ts";
+import type { Rng } from "../../core/rng.ts";
+import { detectGrid } from "./grid.ts";
+import type { TraceRow } from "./row.ts";
+
+/** Bounds on lengths, all included; what is not named is not bounded. */
+export interface LengthFilter {
+  readonly minInputTokens?: number;
+  readonly maxInputTokens?: number;
+  readonly minOutputTokens?: number;
+  readonly maxOutputTokens?: number;
+  /** Bounds prompt and answer together, as a model's context does. */
+  readonly maxTotalTokens?: number;
+}
+
+/** A part of a trace: by row, by time, or both; ends are excluded. */
+export interface TraceSlice {
+  readonly fromRow?: number;
+  readonly toRow?: number;
+  readonly fromMs?: number;
+  readonly toMs?: number;
+}
+
+/** The rows inside the bounds, at their times. */
+export function filterRows<Row extends TraceRow>(rows: readonly Row[], filter: LengthFilter): Row[] {
+  const { minInputTokens = 0, maxInputTokens = Infinity, minOutputTokens = 0, maxOutputTokens = Infinity } = filter;
+  const { maxTotalTokens = Infinity } = filter;
+  return keepRows(rows, ({ inputTokens = 0, outputTokens }) => {
+    if (inputTokens < minInputTokens || inputTokens > maxInputTokens) return false;
+    if (outputTokens < minOutputTokens || outputTokens > maxOutputTokens) return false;
+    return inputTokens + outputTokens <= maxTotalTokens;
+  });
+}
+
+/** A part of the rows, the first of which is then at time 0 unless `keepTimes`. */
+export function sliceRows<Row extends TraceRow>(rows: readonly Row[], slice: TraceSlice, keepTimes = false): Row[] {
+  const { fromRow = 0, toRow = Infinity, fromMs = -Infinity, toMs = Infinity } = slice;
+  const kept = keepRows(rows, (_, at, timeMs) => at >= fromRow && at < toRow && timeMs >= fromMs && timeMs < toMs);
+  if (keepTimes) return kept;
+  const firstMs = kept.reduce((least, row) => Math.min(least, row.timestampMs ?? Infinity), Infinity);
+  return kept.map((row) => (row.timestampMs === undefined ? row : { ...row, timestampMs: row.timestampMs - firstMs }));
+}
+
+/** The rows `speed` times as fast: 0.8 takes 1.25 times as long. Thinking time inside sessions is people's and stays. */
+export function scaleRows<Row extends TraceRow>(rows: readonly Row[], speed: number): Row[] {
+  if (!(speed > 0 && speed < Infinity)) {
+    throw new WarmpathError("WP_INVALID_INPUT", `speed must be more than 0, got ${speed}`);
+  }
+  return rows.map((row) => (row.timestampMs === undefined ? row : { ...row, timestampMs: row.timestampMs / speed }));
+}
+
+/**
+ * Spreads rows that share a time of the grid evenly at random until the next time of the grid. The public traces are
+ * rounded down to about 3 s: replayed as they are, they are a train of bursts that the real traffic was not. Rows come
+ * out in the order of their new times; each row's place depends on the seed and its own number alone.
+ */
+export function jitterRows<Row extends TraceRow>(rows: readonly Row[], rng: Rng): Row[] {
+  const grid = detectGrid(rows);
+  if (grid === undefined) {
+    throw new WarmpathError("WP_INVALID_INPUT", "the timestamps have no grid, so there is nothing to jitter inside");
+  }
+  const stream = rng.stream("trace-jitter");
+  const jittered = rows.map((row, at) => {
+    if (row.timestampMs === undefined) return row;
+    const windowMs = Math.min(grid.nextMs(row.timestampMs) - row.timestampMs, grid.stepMs);
+    const offsetMs = Math.floor(stream.stream(at).uniform() * windowMs * 1000) / 1000;
+    return { ...row, timestampMs: row.timestampMs + offsetMs };
+  });
+  return inOrder(jittered);
+}
+
+/** `copies` of a trace one after the other, each with ids of its own, so that no copy finds another's blocks cached. */
+export function tileRows<Row extends TraceRow>(rows: readonly Row[], copies: number): Row[] {
+  let idsPerCopy = 0;
+  let lastMs = 0;
+  for (const row of rows) {
+    for (const id of row.hashIds) idsPerCopy = Math.max(idsPerCopy, id + 1);
+    lastMs = Math.max(lastMs, row.timestampMs ?? 0);
+  }
+  // One mean gap between the last row of a copy and the first of the next keeps the rate.
+  const periodMs = lastMs + lastMs / Math.max(1, rows.length - 1);
+  const tiled: Row[] = [];
+  for (let copy = 0; copy < copies; copy++) {
+    for (const row of rows) {
+      tiled.push({
+        ...row,
+        ...(row.timestampMs === undefined ? {} : { timestampMs: row.timestampMs + copy * periodMs }),
+        hashIds: row.hashIds.map((id) => id + copy * idsPerCopy),
+        ...(row.sessionId === undefined ? {} : { sessionId: `${row.sessionId}#${copy}` }),
+      });
+    }
+  }
+  return tiled;
+}
+
+/** The rows by time, those of one time as they were. */
+export function inOrder<Row extends TraceRow>(rows: readonly Row[]): Row[] {
+  const times = effectiveTimesMs(rows);
+  return Array.from(rows.keys())
+    .sort((a, b) => times[a] - times[b] || a - b)
+    .map((at) => rows[at]);
+}
+
+/** A waiting turn whose session lost all turns before it has nothing to wait for: it gets the time of those. */
+function keepRows<Row extends TraceRow>(
+  rows: readonly Row[],
+  isKept: (row: Row, at: number, timeMs: number) => boolean,
+): Row[] {
+  const times = effectiveTimesMs(rows);
+  const begun = new Set<string>();
+  const kept: Row[] = [];
+  for (const [at, row] of rows.entries()) {
+    if (!isKept(row, at, times[at])) continue;
+    const isOrphan = row.timestampMs === undefined && !begun.has(row.sessionId ?? "");
+    if (row.sessionId !== undefined) begun.add(row.sessionId);
+    kept.push(isOrphan ? { ...row, timestampMs: times[at] } : row);
+  }
+  return kept;
+}
+
+/** When each row is sent, or for a turn that waits for another, when the turns before it were planned. */
+export function effectiveTimesMs(rows: readonly TraceRow[]): number[] {
+  const lastOfSession = new Map<string, number>();
+  return rows.map((row) => {
+    const time = row.timestampMs ?? lastOfSession.get(row.sessionId ?? "") ?? 0;
+    if (row.sessionId !== undefined) lastOfSession.set(row.sessionId, time);
+    return time;
+  });
+}
