@@ -1,14 +1,4 @@
-import { AdmissionQueue } from "./admission/admission-queue.ts";
-import { isBusy } from "./admission/busy.ts";
-import { drainMs, retryAfterMs } from "./admission/retry-after.ts";
-import {
-  deadlineReason,
-  displacedReason,
-  noEligibleWorkerReason,
-  overloadedReason,
-  queueFullReason,
-  queueTimeoutReason,
-} from "./admission/shed-reason.ts";
+import { Admission } from "./admission/admission.ts";
 import type { ShedReason } from "./admission/types.ts";
 import { Accounts, type Accounting, type Outcome } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
@@ -65,7 +55,7 @@ export class Router {
   readonly index: KvIndex;
   readonly log: DecisionLog;
   readonly #options: ResolvedRouterOptions;
-  readonly #queue: AdmissionQueue<OpenRequest>;
+  readonly #admission: Admission<OpenRequest>;
   readonly #accounts = new Accounts();
   readonly #view: PlacementView;
   readonly #open = new Map<string, OpenRequest>();
@@ -82,7 +72,7 @@ export class Router {
     this.load = new LoadModel(resolved);
     this.index = new KvIndex(resolved);
     this.log = new DecisionLog(resolved.records);
-    this.#queue = new AdmissionQueue(resolved.queue);
+    this.#admission = new Admission(resolved, this.load);
     this.#view = new PlacementView(resolved, this.fleet.key, this.load.columns);
     this.#expectedOutputTokens = resolved.expectedOutputTokens;
     this.#policy = policy;
@@ -100,7 +90,7 @@ export class Router {
 
   /** Requests waiting in the router. */
   get queued(): number {
-    return this.#queue.size;
+    return this.#admission.queue.size;
   }
 
   /** Changes the policy at run time; requests in flight are not touched. */
@@ -207,7 +197,7 @@ export class Router {
   ended(id: string, ending: Ending, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
     if (open === undefined) return [];
-    this.#queue.remove(id);
+    this.#admission.queue.remove(id);
     this.#release(open, ending, nowNs);
     const effects: Effect[] = [];
     if (!this.#retry(open, ending, nowNs, effects)) {
@@ -273,7 +263,7 @@ export class Router {
       nowNs,
       attempt: open.tried.length + 1,
       expectedOutputTokens: Math.min(this.#expectedOutputTokens, request.maxOutputTokens ?? Infinity),
-      mayHold: this.#options.mode === "queue",
+      mayHold: this.#admission.mayHold,
       match,
       tiersSeen: this.index.tiersSeen,
       activePrefix: this.#activePrefixes?.depths(request.sequence, request.blocks),
@@ -286,8 +276,6 @@ export class Router {
 
   /** Fills the view's candidates: ready, not tried before, and not busy unless admission is left to the engines. */
   #filter(open: OpenRequest): FilteredReplicas {
-    const { mode, watermarks } = this.#options;
-    const { columns } = this.load;
     let notReady = 0;
     let tried = 0;
     let busy = 0;
@@ -296,7 +284,7 @@ export class Router {
       if (!this.fleet.has(replica)) continue;
       if (this.fleet.state(replica) !== "ready") notReady++;
       else if (open.tried.includes(replica)) tried++;
-      else if (mode !== "engine" && isBusy(replica, columns, watermarks)) busy++;
+      else if (this.#admission.isBusy(replica)) busy++;
       else this.#view.addCandidate(replica);
     }
     return { notReady, tried, busy };
@@ -359,34 +347,14 @@ export class Router {
 
   #holdOrShed(open: OpenRequest, nowNs: Nanoseconds, effects: Effect[]): void {
     const { request } = open;
-    if (!this.#anyReady(open)) {
-      this.#shed(open, noEligibleWorkerReason(this.fleet.size), effects);
-      return;
-    }
-    if (this.#options.mode !== "queue") {
-      this.#shed(open, this.#overloaded(nowNs), effects);
-      return;
-    }
-    if (request.deadlineNs !== undefined && request.deadlineNs <= nowNs) {
-      this.#shed(open, deadlineReason(0, request.deadlineNs - nowNs, this.#retryAfterMs(nowNs)), effects);
-      return;
-    }
-    const priority = request.priority ?? 0;
-    const pushed = this.#queue.push(open, { id: request.id, priority, nowNs, deadlineNs: request.deadlineNs });
-    if (pushed.kind === "full") {
-      this.#shed(open, queueFullReason(this.#queue.size, this.#options.queue, this.#queueDrainMs(nowNs)), effects);
+    const ready = this.#ready(open.tried);
+    const verdict = this.#admission.judge(open, request, ready, this.fleet.size, nowNs);
+    if (verdict.kind === "refused") {
+      this.#shed(open, verdict.reason, effects);
       return;
     }
     effects.push({ kind: "hold", request: request.id });
-    if (pushed.kind === "displaced") {
-      const { item, priority: lower } = pushed.entry;
-      const reason = displacedReason(lower, priority, this.#options.queue, this.#queueDrainMs(nowNs));
-      this.#shed(item, reason, effects);
-    }
-  }
-
-  #anyReady(open: OpenRequest): boolean {
-    return this.fleet.indices().some((r) => this.fleet.state(r) === "ready" && !open.tried.includes(r));
+    if (verdict.displaced !== undefined) this.#shed(verdict.displaced.item, verdict.displaced.reason, effects);
   }
 
   #shed(open: OpenRequest, reason: ShedReason, effects: Effect[]): void {
@@ -397,8 +365,8 @@ export class Router {
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
   #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
-    if (this.#queue.size === 0) return effects;
-    this.#queue.drain(({ item }) => {
+    if (this.#admission.queue.size === 0) return effects;
+    this.#admission.queue.drain(({ item }) => {
       if (this.#place(item, nowNs, effects)) return "taken";
       // Without a candidate the rest cannot be placed either; a policy that holds one may still take another.
       return this.#view.count === 0 && item.tried.length === 0 ? "stop" : "kept";
@@ -407,16 +375,8 @@ export class Router {
   }
 
   #expireQueue(nowNs: Nanoseconds, effects: Effect[]): void {
-    if (this.#queue.size === 0) return;
-    for (const { entry, reason } of this.#queue.expire(nowNs)) {
-      const waitedNs = nowNs - entry.queuedNs;
-      const again = this.#retryAfterMs(nowNs);
-      const why =
-        reason === "deadline" && entry.deadlineNs !== undefined
-          ? deadlineReason(waitedNs, entry.deadlineNs - entry.queuedNs, again)
-          : queueTimeoutReason(waitedNs, this.#options.queue, again);
-      this.#shed(entry.item, why, effects);
-    }
+    if (this.queued === 0) return;
+    for (const { item, reason } of this.#admission.expire(this.#ready([]), nowNs)) this.#shed(item, reason, effects);
   }
 
   #sawFirstToken(open: OpenRequest, sincePlacedNs: Nanoseconds, prefillTokens: number, nowNs: Nanoseconds): void {
@@ -449,7 +409,7 @@ export class Router {
     open.tried = [...open.tried, open.replica];
     open.replica = NO_REPLICA;
     if (this.#place(open, nowNs, effects)) return true;
-    if (this.#options.mode !== "queue" || !this.#anyReady(open)) return false;
+    if (!this.#admission.mayHold || this.#ready(open.tried).length === 0) return false;
     this.#holdOrShed(open, nowNs, effects);
     return true;
   }
@@ -461,29 +421,9 @@ export class Router {
     open.replica = NO_REPLICA;
   }
 
-  #overloaded(nowNs: Nanoseconds): ShedReason {
-    const ready = this.#ready();
-    const again = this.#retryAfterMs(nowNs);
-    const { watermarks } = this.#options;
-    const reason = overloadedReason(ready, ready.length, this.load.columns, watermarks, again);
-    return reason ?? noEligibleWorkerReason(this.fleet.size);
-  }
-
-  #ready(): number[] {
-    return this.fleet.indices().filter((replica) => this.fleet.state(replica) === "ready");
-  }
-
-  #retryAfterMs(nowNs: Nanoseconds): number {
-    const ready = this.#ready();
-    const { columns, drainRates } = this.load;
-    return retryAfterMs(ready, ready.length, columns, this.#options.watermarks, drainRates, nowNs);
-  }
-
-  #queueDrainMs(nowNs: Nanoseconds): number {
-    let perSecond = 0;
-    for (const replica of this.#ready())
-      perSecond += this.load.drainRates.perSecond(replica, nowNs).completionsPerSecond;
-    return drainMs(this.#queue.size, perSecond);
+  /** Replicas that could be given work, but for those a request has tried. */
+  #ready(tried: readonly number[]): number[] {
+    return this.fleet.indices().filter((r) => this.fleet.state(r) === "ready" && !tried.includes(r));
   }
 }
 
