@@ -6,8 +6,8 @@ export type Account = "completed" | "shed" | "rejected" | "failed" | "timedOut" 
 
 /**
  * The accounts in the order in which reports list them. `shed`: turned away by the router; `rejected`: by the worker;
- * `timedOut`: given up by us after a deadline; `cancelled`: given up by the client; `unfinished`: still under way when the
- * run, or the drain after its window, was over.
+ * `timedOut`: given up by us after a deadline; `cancelled`: given up by the client; `unfinished`: still under way when
+ * the run, or the drain after its window, was over.
  */
 export const ACCOUNTS: readonly Account[] = [
   "completed",
@@ -36,7 +36,9 @@ export interface RequestRecord {
   readonly intendedNs: Nanoseconds;
   /** When it was written to the wire; undefined if it never was. */
   readonly sentNs: Nanoseconds | undefined;
-  /** When it went to the worker it ended on, after any wait in the router; undefined if it never did or nobody can tell. */
+  /**
+   * When it went to the worker it ended on, after any wait in the router; undefined if it never did or nobody can tell.
+   */
   readonly placedNs: Nanoseconds | undefined;
   /** First byte of the response, headers and empty events included. */
   readonly firstByteNs: Nanoseconds | undefined;
@@ -75,10 +77,10 @@ export interface RequestFailure {
 /**
  * When content arrived, kept compactly: a request of 350 tokens on the twin has some tens of runs.
  *
- * - `runs`: engine steps in runs of `RUN_NUMBERS` each: `startNs, remainderPs, firstStepPs, growthPs, steps`. The chunk of
- *   step i (from 1) arrives at `startNs + floor((remainderPs + i * firstStepPs + growthPs * i * (i - 1) / 2) / 1000)`. Steps
- *   are in picoseconds because stepping and jumping over steps must agree. The array may be a view into a longer log that
- *   all requests of a batch share.
+ * - `runs`: engine steps in runs of `RUN_NUMBERS` each: `startNs, remainderPs, firstStepPs, growthPs, steps`. The chunk
+ *   of step i (from 1) arrives at `startNs + floor((remainderPs + i * firstStepPs + growthPs * i * (i - 1) / 2) /
+ *   1000)`. Steps are in picoseconds because stepping and jumping over steps must agree. The array may be a view into a
+ *   longer log that all requests of a batch share.
  * - `chunks`: the arrival of each chunk, as a client sees it.
  * - `gaps`: only how often which gap occurred, as it is kept in files; the buckets are those of `DurationHistogram`.
  */
