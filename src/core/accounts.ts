@@ -1,9 +1,14 @@
 import { WarmpathError } from "./errors.ts";
 
-/** How a request can end; each one ends in exactly one of these accounts. */
-export type Outcome = "completed" | "shed" | "rejected" | "failed" | "timedOut" | "cancelled" | "unfinished";
+/** The accounts a request can end in; it ends in exactly one, and together they make up what was offered. */
+export type Account = "completed" | "shed" | "rejected" | "failed" | "timedOut" | "cancelled" | "unfinished";
 
-export const OUTCOMES: readonly Outcome[] = [
+/**
+ * The accounts in the order in which reports list them. `shed`: turned away by the router; `rejected`: by the worker;
+ * `timedOut`: given up by us after a deadline; `cancelled`: given up by the client; `unfinished`: still under way when
+ * the run, or the drain after its window, was over.
+ */
+export const ACCOUNTS: readonly Account[] = [
   "completed",
   "shed",
   "rejected",
@@ -13,12 +18,12 @@ export const OUTCOMES: readonly Outcome[] = [
   "unfinished",
 ];
 
-/** Requests by how they ended. The outcomes add up to `offered`; what has not ended yet is `unfinished`. */
-export type Accounting = Readonly<Record<Outcome | "offered", number>>;
+/** Requests by how they ended. The accounts add up to `offered`; what has not ended yet is `unfinished`. */
+export type Accounting = Readonly<Record<Account | "offered", number>>;
 
 /** Counts every offered request once when it comes and once when it ends. */
 export class Accounts {
-  readonly #ended: Record<Exclude<Outcome, "unfinished">, number> = {
+  readonly #ended: Record<Exclude<Account, "unfinished">, number> = {
     completed: 0,
     shed: 0,
     rejected: 0,
@@ -34,11 +39,11 @@ export class Accounts {
     this.#open++;
   }
 
-  end(outcome: Exclude<Outcome, "unfinished">): void {
+  end(account: Exclude<Account, "unfinished">): void {
     if (this.#open === 0)
-      throw new WarmpathError("WP_INVALID_STATE", `a request ended as ${outcome} that was not open`);
+      throw new WarmpathError("WP_INVALID_STATE", `a request ended as ${account} that was not open`);
     this.#open--;
-    this.#ended[outcome]++;
+    this.#ended[account]++;
   }
 
   get totals(): Accounting {

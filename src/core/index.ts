@@ -1,5 +1,5 @@
 /** `warmpath/core`: the pure routing core. Give it time and chance; it decides, explains and accounts. */
-export { Accounts, OUTCOMES, type Accounting, type Outcome } from "./accounts.ts";
+export { ACCOUNTS, Accounts, type Account, type Accounting } from "./accounts.ts";
 export {
   DEFAULT_WATERMARKS,
   type AdmissionMode,

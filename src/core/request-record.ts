@@ -1,23 +1,6 @@
+import type { Account } from "./accounts.ts";
 import type { ShedReason } from "./admission/types.ts";
 import type { Nanoseconds } from "./clock.ts";
-
-/** The accounts a request can end in; it ends in exactly one, and together they make up what was offered. */
-export type Account = "completed" | "shed" | "rejected" | "failed" | "timedOut" | "cancelled" | "unfinished";
-
-/**
- * The accounts in the order in which reports list them. `shed`: turned away by the router; `rejected`: by the worker;
- * `timedOut`: given up by us after a deadline; `cancelled`: given up by the client; `unfinished`: still under way when
- * the run, or the drain after its window, was over.
- */
-export const ACCOUNTS: readonly Account[] = [
-  "completed",
-  "shed",
-  "rejected",
-  "failed",
-  "timedOut",
-  "cancelled",
-  "unfinished",
-];
 
 /** What a target cannot tell is this, never 0. */
 export type Unavailable = "unavailable";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Outcome } from "./accounts.ts";
+import type { Account } from "./accounts.ts";
 import type { AdmissionMode } from "./admission/types.ts";
 import type { Effect } from "./effects.ts";
 import { hashText, sequenceHashes } from "./hash.ts";
@@ -180,7 +180,7 @@ class World {
     this.router.grew(id, 1 + this.#rng.below(9), this.nowNs);
   }
 
-  #end(forced?: Outcome): void {
+  #end(forced?: Account): void {
     const id = this.#someRunning();
     if (id === undefined) return;
     const outcomes = ["completed", "completed", "failed", "rejected", "timedOut", "cancelled"] as const;

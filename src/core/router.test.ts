@@ -91,6 +91,39 @@ describe("Router", () => {
     ]);
   });
 
+  it("does not send others after a prompt that a worker has refused", () => {
+    const first = placed(router.offer(request("a", 1, 10), 0));
+    router.ended("a", { outcome: "rejected", mayRetry: false }, 1);
+    const second = placed(router.offer(request("b", 1, 10), 2));
+    expect(second.predictedCachedTokens).toBe(0);
+    expect(second.replica).not.toBe(first.replica);
+  });
+
+  it("does not repeat an answer that has begun on a worker that has left since", () => {
+    const { replica } = placed(router.offer(request("a", 1, 10), 0));
+    router.removeReplica(replica);
+    router.firstToken("a", 1);
+    expect(router.ended("a", { outcome: "failed" }, 2)).toEqual([]);
+    expect(router.isOpen("a")).toBe(false);
+  });
+
+  it("refuses what waits when the last worker goes", () => {
+    router = fleet("kv-cost", {}, 1, 1);
+    router.offer(request("a", 1, 4), 0);
+    router.offer(request("b", 2, 4), 0);
+    expect(router.setState(0, "down", 1)).toMatchObject([
+      { kind: "shed", request: "b", reason: { code: "no-eligible-worker" } },
+    ]);
+  });
+
+  it("places what waits when output frees its prefill, first-token signal or not", () => {
+    const watermarks = { prefillTokens: 64 };
+    router = fleet("kv-cost", { admission: { mode: "queue", watermarks } }, 1);
+    router.offer(request("a", 1, 4), 0);
+    expect(router.offer(request("b", 2, 4), 0)).toEqual([{ kind: "hold", request: "b" }]);
+    expect(placed(router.grew("a", 1, 1)).request).toBe("b");
+  });
+
   it("does not repeat a request whose answer has begun", () => {
     router.offer(request("a", 1, 4), 0);
     router.firstToken("a", 1);

@@ -1,6 +1,7 @@
 import { Admission } from "./admission/admission.ts";
+import { noEligibleWorkerReason } from "./admission/shed-reason.ts";
 import type { ShedReason } from "./admission/types.ts";
-import { Accounts, type Accounting, type Outcome } from "./accounts.ts";
+import { Accounts, type Account, type Accounting } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
 import type { Effect } from "./effects.ts";
 import { WarmpathError } from "./errors.ts";
@@ -25,7 +26,7 @@ import {
 
 /** How a placed request ended, as its driver saw it. */
 export interface Ending {
-  readonly outcome: Exclude<Outcome, "shed" | "unfinished">;
+  readonly outcome: Exclude<Account, "shed" | "unfinished">;
   /** Cached prompt tokens the engine reported, where it did. */
   readonly cachedTokens?: number;
   /** False to take a failure as final although no token has been sent yet. */
@@ -93,6 +94,15 @@ export class Router {
     return this.#admission.queue.size;
   }
 
+  get blockTokens(): number {
+    return this.#options.blockTokens;
+  }
+
+  /** Whether a request has come and not ended: after `ended`, an open one was placed again or waits to be. */
+  isOpen(id: string): boolean {
+    return this.#open.has(id);
+  }
+
   /** Changes the policy at run time; requests in flight are not touched. */
   setPolicy(policy: Policy): void {
     this.#policy = policy;
@@ -126,7 +136,7 @@ export class Router {
   }
 
   /** Takes a replica out at once: its blocks are forgotten; its requests stay open until their ends are reported. */
-  removeReplica(replica: number): void {
+  removeReplica(replica: number): Effect[] {
     this.fleet.spec(replica);
     this.load.removeReplica(replica);
     this.index.clearReplica(replica);
@@ -136,11 +146,12 @@ export class Router {
     this.#renameReplicas();
     this.#policy.observe({ kind: "replica-reset", replica });
     for (const open of this.#open.values()) if (open.replica === replica) open.replica = NO_REPLICA;
+    return this.#shedWithoutWorkers([]);
   }
 
   setState(replica: number, state: ReplicaState, nowNs: Nanoseconds): Effect[] {
     this.fleet.setState(replica, state);
-    return this.#drain(nowNs, []);
+    return this.#shedWithoutWorkers(this.#drain(nowNs, []));
   }
 
   /** A request has come. Exactly one of place, hold and shed answers it. */
@@ -176,6 +187,8 @@ export class Router {
   /** The first token came back: its prefill is done. */
   firstToken(id: string, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
+    // Noted even if the load model has lost the request: an answer that has begun is never repeated.
+    if (open !== undefined) open.hasFirstToken = true;
     const first = this.load.firstToken(nowNs, id);
     if (open === undefined || first === undefined) return [];
     this.#sawFirstToken(open, first.sincePlacedNs, first.prefillTokens, nowNs);
@@ -183,14 +196,15 @@ export class Router {
   }
 
   /** More output came; several tokens at once count like one by one. */
-  grew(id: string, tokens: number, nowNs: Nanoseconds): void {
-    const growth = this.load.grew(nowNs, id, tokens);
+  grew(id: string, tokens: number, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
-    if (growth === undefined || open === undefined) return;
-    const first = growth.firstToken;
-    if (first !== undefined) this.#sawFirstToken(open, first.sincePlacedNs, first.prefillTokens, nowNs);
-    const { replica, sinceLastNs } = growth;
+    if (open !== undefined) open.hasFirstToken = true;
+    const growth = this.load.grew(nowNs, id, tokens);
+    if (growth === undefined || open === undefined) return [];
+    const { firstToken, replica, sinceLastNs } = growth;
+    if (firstToken !== undefined) this.#sawFirstToken(open, firstToken.sincePlacedNs, firstToken.prefillTokens, nowNs);
     this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs });
+    return firstToken === undefined ? [] : this.#drain(nowNs, []);
   }
 
   /** The request has ended, or an attempt has: one that failed before its first token is placed again, elsewhere. */
@@ -374,13 +388,23 @@ export class Router {
     return effects;
   }
 
+  /** Without a worker to wait for, waiting is no better than the refusal a newcomer gets. */
+  #shedWithoutWorkers(effects: Effect[]): Effect[] {
+    if (this.queued === 0 || this.#ready([]).length > 0) return effects;
+    const reason = noEligibleWorkerReason(this.fleet.size);
+    this.#admission.queue.drain(({ item }) => {
+      this.#shed(item, reason, effects);
+      return "taken";
+    });
+    return effects;
+  }
+
   #expireQueue(nowNs: Nanoseconds, effects: Effect[]): void {
     if (this.queued === 0) return;
     for (const { item, reason } of this.#admission.expire(this.#ready([]), nowNs)) this.#shed(item, reason, effects);
   }
 
   #sawFirstToken(open: OpenRequest, sincePlacedNs: Nanoseconds, prefillTokens: number, nowNs: Nanoseconds): void {
-    open.hasFirstToken = true;
     this.log.firstToken(open.decision, sincePlacedNs);
     this.#policy.observe({ kind: "first-token", nowNs, replica: open.replica, sincePlacedNs, prefillTokens });
   }
@@ -394,6 +418,10 @@ export class Router {
       this.log.observed(open.decision, ending.cachedTokens);
       const observedBlocks = Math.ceil(ending.cachedTokens / this.#options.blockTokens);
       this.index.correct(replica, open.predictedBlocks, observedBlocks);
+    }
+    if (!open.hasFirstToken && ending.outcome !== "completed") {
+      // Nothing says that the prompt was computed there, so nobody shall be sent there for it.
+      this.index.retract(replica, request.sequence, open.predictedBlocks, request.blocks);
     }
     if (reservation === undefined) return;
     const { outputTokens } = reservation;

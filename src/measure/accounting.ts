@@ -1,8 +1,5 @@
+import { type Account, ACCOUNTS, type Accounting } from "../core/accounts.ts";
 import { WarmpathError } from "../core/errors.ts";
-import { type Account, ACCOUNTS } from "../core/request-record.ts";
-
-/** How many requests were offered and where each of them ended. */
-export type Accounting = Readonly<Record<Account | "offered", number>>;
 
 /** Counts accounts; `offered` is counted on its own, so that a request lost on the way shows. */
 export class AccountCounter {

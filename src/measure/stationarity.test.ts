@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Account, type RequestRecord, requestRecord } from "../core/request-record.ts";
+import type { Account } from "../core/accounts.ts";
+import { type RequestRecord, requestRecord } from "../core/request-record.ts";
 import { Rng } from "../core/rng.ts";
 import { cacheShares } from "./cache-shares.ts";
 import { servedRates } from "./served-rates.ts";

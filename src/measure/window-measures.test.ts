@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Account, ACCOUNTS, type RequestRecord, requestRecord } from "../core/request-record.ts";
-import { type Accounting, checkAccounting } from "./accounting.ts";
+import { type Account, ACCOUNTS, type Accounting } from "../core/accounts.ts";
+import { type RequestRecord, requestRecord } from "../core/request-record.ts";
+import { checkAccounting } from "./accounting.ts";
 import { measureSnapshots, snapshotMean } from "./snapshots.ts";
 import { sloVerdict } from "./slo.ts";
 import { accountInWindow, type MeasurementWindow, subWindows } from "./window.ts";

@@ -1,6 +1,7 @@
 import { NS_PER_MS } from "../core/clock.ts";
 import type { RequestRecord } from "../core/request-record.ts";
-import { AccountCounter, type Accounting } from "./accounting.ts";
+import type { Accounting } from "../core/accounts.ts";
+import { AccountCounter } from "./accounting.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { e2eNs, scheduleLagNs, tpotNs, ttftNs, wireTtftNs } from "./latencies.ts";
 import { Sample } from "./sample.ts";

@@ -1,6 +1,7 @@
 import type { Nanoseconds } from "../core/clock.ts";
 import { WarmpathError } from "../core/errors.ts";
-import type { Account, RequestRecord } from "../core/request-record.ts";
+import type { Account } from "../core/accounts.ts";
+import type { RequestRecord } from "../core/request-record.ts";
 
 /**
  * What is measured: requests meant to be sent in [startNs, endNs), each followed until `drainNs` after the end. What is

@@ -72,6 +72,7 @@ type Operation =
   | { op: "stored" | "removed"; replica: number; tier: Tier; path: Path; a: number; b: number; reversed: boolean }
   | { op: "cleared"; replica: number; tier: Tier }
   | { op: "expect"; replica: number; path: Path }
+  | { op: "retract"; replica: number; path: Path; a: number; b: number }
   | { op: "approximate"; replica: number; kvBlocks: number }
   | { op: "correct"; replica: number; predicted: number; observed: number }
   | { op: "advance"; seconds: number }
@@ -96,6 +97,10 @@ function operations(approximate: boolean): fc.Arbitrary<Operation> {
     { weight: 10, arbitrary: change("stored") },
     { weight: 6, arbitrary: change("removed") },
     { weight: 4, arbitrary: fc.record({ op: fc.constant("expect" as const), replica: replicaOf, path: pathOf }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ op: fc.constant("retract" as const), replica: replicaOf, path: pathOf, a: unit, b: unit }),
+    },
     { weight: 1, arbitrary: fc.record({ op: fc.constant("cleared" as const), replica: replicaOf, tier: tierOf }) },
     {
       weight: 2,
@@ -144,6 +149,11 @@ function apply(indexes: readonly KvEvidence[], operation: Operation, nowNs: numb
       case "expect":
         index.expect(operation.replica, sequenceOf(operation.path), operation.path.length, nowNs);
         break;
+      case "retract": {
+        const [from, to] = stretch(operation.path, operation.a, operation.b);
+        index.retract(operation.replica, sequenceOf(operation.path), from, Math.min(to, operation.path.length));
+        break;
+      }
       case "approximate":
         index.setApproximate(operation.replica, operation.kvBlocks);
         break;

@@ -54,9 +54,10 @@ describe("EventFeed", () => {
     expect(events.state).toBe("stale");
     expect(events.accept(event(4), 0)).toBeUndefined();
     expect(seen).toEqual(["a0"]);
-    events.accept(event(1), 0);
+    expect(events.accept(event(1), 0)).toBeUndefined();
     expect(events.state).toBe("stale");
     events.accept(event(2), 0);
+    expect(events.counts.gaps).toBe(1);
     expect(seen).toEqual(["a0", "a1", "a2", "a3", "a4"]);
     expect(events.state).toBe("live");
   });

@@ -50,6 +50,7 @@ export class EventFeed {
   #lastEventId = -1;
   #askedNs: Nanoseconds = 0;
   #replayRequests = 0;
+  #askedToEventId = -1;
   #applied = 0;
   #duplicates = 0;
   #gaps = 0;
@@ -165,7 +166,11 @@ export class EventFeed {
 
   #applyWaiting(nowNs: Nanoseconds): FeedRequest | undefined {
     for (let next = this.#takeWaiting(); next !== undefined; next = this.#takeWaiting()) this.#apply(next);
-    if (this.#waiting.size > 0) return this.#gap(nowNs);
+    if (this.#waiting.size > 0) {
+      // The rest of the range asked for is on its way.
+      const isAskedFor = this.#state === "stale" && this.#lastEventId < this.#askedToEventId;
+      return isAskedFor ? undefined : this.#gap(nowNs);
+    }
     if (this.#state === "stale") this.#state = "live";
     return undefined;
   }
@@ -191,6 +196,7 @@ export class EventFeed {
     this.#state = "stale";
     this.#replayRequests++;
     this.#askedNs = nowNs;
+    this.#askedToEventId = toEventId;
     return { kind: "replay", fromEventId, toEventId };
   }
 

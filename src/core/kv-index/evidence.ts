@@ -159,6 +159,12 @@ export class Evidence {
     return unknown;
   }
 
+  /** Ends one expectation of a lane, if there is one. */
+  retract(lane: number, block: number): void {
+    const at = this.store.holderOf(block >> 4, lane);
+    if (at !== NONE && (this.store.words[at + 1] >>> (16 + (block & 15))) & 1) this.#endExpectation(lane, block);
+  }
+
   /** Whether the lane holds a block by confirmed evidence. */
   isConfirmed(lane: number, block: number): boolean {
     const at = this.store.holderOf(block >> 4, lane);

@@ -94,6 +94,13 @@ export class KvIndex implements KvEvidence {
     this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
   }
 
+  retract(replica: number, sequence: Uint32Array, from: number, to: number): void {
+    for (let i = to - 1; i >= from; i--) {
+      const block = this.#evidence.store.table.find(sequence[2 * i] | 0, sequence[2 * i + 1] | 0);
+      if (block !== NONE) this.#evidence.retract(replica, block);
+    }
+  }
+
   apply(replica: number, tier: Tier, event: KvEventBody): void {
     const lane = this.#lane(replica, tier);
     switch (event.kind) {

@@ -60,6 +60,10 @@ export class NaiveIndex implements KvEvidence {
     this.#shrink(replica);
   }
 
+  retract(replica: number, sequence: Uint32Array, from: number, to: number): void {
+    for (let i = from; i < to; i++) this.#expected[replica].delete(hashText(sequence[2 * i], sequence[2 * i + 1]));
+  }
+
   apply(replica: number, tier: Tier, event: KvEventBody): void {
     const lane = TIERS.indexOf(tier) * this.maxReplicas + replica;
     if (event.kind === "stored") this.#stored(replica, lane, event);

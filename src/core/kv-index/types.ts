@@ -85,6 +85,8 @@ export interface KvEvidence {
   setApproximate(replica: number, kvBlocks: number): void;
   /** We placed a prompt there: expect its blocks until an event confirms them or the expectation expires. */
   expect(replica: number, sequence: Uint32Array, blocks: number, nowNs: Nanoseconds): void;
+  /** A placement came to nothing: expect its blocks `from` to `to` no longer. Confirmed evidence stays. */
+  retract(replica: number, sequence: Uint32Array, from: number, to: number): void;
   apply(replica: number, tier: Tier, event: KvEventBody): void;
   /** The engine reported how many leading blocks it had cached for a prompt we expected `predicted` of. */
   correct(replica: number, predicted: number, observed: number): void;

@@ -1,8 +1,7 @@
+import { type Account, ACCOUNTS } from "../../core/accounts.ts";
 import { WarmpathError } from "../../core/errors.ts";
 import type { ShedReason } from "../../core/admission/types.ts";
 import {
-  type Account,
-  ACCOUNTS,
   type RequestFailure,
   type RequestRecord,
   type TokenTimes,

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { ACCOUNTS, UNAVAILABLE } from "../../core/request-record.ts";
+import { ACCOUNTS } from "../../core/accounts.ts";
+import { UNAVAILABLE } from "../../core/request-record.ts";
 import { type CellResult, type Provenance, RESULTS_SCHEMA_VERSION, type ResultsFile } from "./types.ts";
 
 /**

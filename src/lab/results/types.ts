@@ -1,6 +1,7 @@
 import type { ShedCode } from "../../core/admission/types.ts";
-import type { Account, Unavailable } from "../../core/request-record.ts";
-import type { Accounting } from "../../measure/accounting.ts";
+
+import type { Unavailable } from "../../core/request-record.ts";
+import type { Account, Accounting } from "../../core/accounts.ts";
 import type { CacheShares } from "../../measure/cache-shares.ts";
 import type { LoadBalance, WorkerInFlight } from "../../measure/in-flight.ts";
 import type { ServedRates } from "../../measure/served-rates.ts";

@@ -1,0 +1,57 @@
+import type { ServerResponse } from "node:http";
+import type { ShedReason } from "../core/admission/types.ts";
+import { type ErrorFields, encodeError } from "../wire/openai-reply.ts";
+
+/** The cases in which the gateway itself answers with an error; stable, for clients to act on. */
+export type GatewayErrorCode =
+  | "invalid_json"
+  | "invalid_request"
+  | "body_too_large"
+  | "not_found"
+  | "worker_failed"
+  | "worker_timed_out"
+  | "shutting_down";
+
+const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
+  invalid_json: 400,
+  invalid_request: 400,
+  body_too_large: 413,
+  not_found: 404,
+  worker_failed: 502,
+  worker_timed_out: 504,
+  shutting_down: 503,
+};
+
+/** The fields of an error of ours. */
+export function errorFields(code: GatewayErrorCode, message: string, param?: string): ErrorFields {
+  const type = STATUS[code] < 500 ? "invalid_request_error" : "server_error";
+  return { message, type, code, ...(param !== undefined && { param }) };
+}
+
+/** Answers with an error of ours in OpenAI's shape. */
+export function respondWithError(
+  response: ServerResponse,
+  code: GatewayErrorCode,
+  message: string,
+  param?: string,
+): void {
+  respondJson(response, STATUS[code], encodeError(errorFields(code, message, param)));
+}
+
+/** Answers a request that the router turned away: 503 if nobody may take it, else 429; both say when to come again. */
+export function respondWithShed(response: ServerResponse, reason: ShedReason): void {
+  const { code, knob, value, threshold, retryAfterMs, message } = reason;
+  const isUnavailable = code === "no-eligible-worker";
+  response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  response.setHeader("retry-after-ms", String(Math.ceil(retryAfterMs)));
+  const type = isUnavailable ? "server_error" : "overloaded_error";
+  const details = { knob, value, threshold, retryAfterMs };
+  respondJson(response, isUnavailable ? 503 : 429, encodeError({ message, type, code, details }));
+}
+
+/** Answers with a JSON body. */
+export function respondJson(response: ServerResponse, status: number, body: string): void {
+  response
+    .writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) })
+    .end(body);
+}

@@ -1,0 +1,96 @@
+import type { Dispatcher } from "undici";
+import { describe, expect, test } from "vitest";
+import { Attempt, type AttemptListener } from "./proxy.ts";
+
+/** A listener that notes what it hears; `isFull` is a client that does not read. */
+class Notes implements AttemptListener {
+  readonly heard: string[] = [];
+  isFull = false;
+
+  sent(): void {
+    this.heard.push("sent");
+  }
+  streamed(_contentType: string, chunk: Uint8Array, tokens: number): boolean {
+    this.heard.push(`${chunk.length} bytes, ${tokens} tokens`);
+    return !this.isFull;
+  }
+  streamEnded(isWhole: boolean): void {
+    this.heard.push(isWhole ? "whole stream" : "cut stream");
+  }
+  whole({ status, body }: { status: number; body: Uint8Array }): void {
+    this.heard.push(`${status} ${Buffer.from(body).toString()}`);
+  }
+  failed(error: Error, isInsideEvent: boolean): void {
+    this.heard.push(`failed: ${error.message}${isInsideEvent ? " inside an event" : ""}`);
+  }
+}
+
+/** An attempt whose connection is played by the test. */
+function attempt(): { notes: Notes; made: Attempt; calls: string[]; controller: Dispatcher.DispatchController } {
+  const notes = new Notes();
+  const calls: string[] = [];
+  const controller = {
+    pause: () => calls.push("pause"),
+    resume: () => calls.push("resume"),
+    abort: () => calls.push("abort"),
+  } as unknown as Dispatcher.DispatchController;
+  return { notes, made: new Attempt(notes), calls, controller };
+}
+
+const EVENT = Buffer.from('data: {"choices":[{"text":"x"}]}\n\n');
+const STREAM_HEADERS = { "content-type": "text/event-stream; charset=utf-8" };
+
+describe("an attempt on a worker", () => {
+  test("pauses the worker while the client does not read, and lets it go on afterwards", () => {
+    const { notes, made, calls, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 200, STREAM_HEADERS);
+    made.onResponseData(controller, EVENT);
+    expect(calls).toEqual([]);
+    notes.isFull = true;
+    made.onResponseData(controller, EVENT);
+    expect(calls).toEqual(["pause"]);
+    made.resume();
+    expect(calls).toEqual(["pause", "resume"]);
+  });
+
+  test("ends a stream as whole only if it has its end mark and no error", () => {
+    const endings = ["", "data: [DONE]\n\n", 'data: {"error":{"message":"m"}}\n\ndata: [DONE]\n\n'].map((end) => {
+      const { notes, made, controller } = attempt();
+      made.onRequestStart(controller);
+      made.onResponseStart(controller, 200, STREAM_HEADERS);
+      made.onResponseData(controller, Buffer.concat([EVENT, Buffer.from(end)]));
+      made.onResponseEnd();
+      return notes.heard.at(-1);
+    });
+    expect(endings).toEqual(["cut stream", "whole stream", "cut stream"]);
+  });
+
+  test("collects what is no stream", () => {
+    const { notes, made, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 503, { "content-type": "application/json" });
+    for (const part of ["{", "}"]) made.onResponseData(controller, Buffer.from(part));
+    expect(notes.heard).toEqual(["sent"]);
+    made.onResponseEnd();
+    expect(notes.heard).toEqual(["sent", "503 {}"]);
+  });
+
+  test("says whether the connection broke inside an event", () => {
+    const { notes, made, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 200, STREAM_HEADERS);
+    made.onResponseData(controller, EVENT.subarray(0, 9));
+    made.onResponseError(controller, new Error("gone"));
+    expect(notes.heard.at(-1)).toBe("failed: gone inside an event");
+  });
+
+  test("tells nothing more once given up, even if it was not sent yet", () => {
+    const { notes, made, calls, controller } = attempt();
+    made.abort();
+    made.onRequestStart(controller);
+    made.onResponseError(controller, new Error("aborted"));
+    expect(calls).toEqual(["abort"]);
+    expect(notes.heard).toEqual([]);
+  });
+});

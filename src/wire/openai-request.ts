@@ -1,0 +1,112 @@
+import { field } from "./openai-usage.ts";
+
+/** The two endpoints that generate text. */
+export type GenerationKind = "chat" | "completion";
+
+/** One message of a chat, reduced to what decides its tokens. */
+export interface PromptMessage {
+  readonly role: string;
+  readonly content: string;
+}
+
+/** What is to be continued: a chat, a text, or tokens that the client made itself. */
+export type GenerationPrompt =
+  | { readonly kind: "chat"; readonly messages: readonly PromptMessage[] }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "tokens"; readonly tokens: Uint32Array };
+
+/** The fields of a request that routing needs; all others pass through unread. */
+export interface GenerationRequest {
+  readonly kind: GenerationKind;
+  readonly model: string;
+  readonly prompt: GenerationPrompt;
+  readonly isStreaming: boolean;
+  /** Whether the client asked for usage at the end of the stream. */
+  readonly includesUsage: boolean;
+  readonly maxOutputTokens: number | undefined;
+  /** Separates caches of equal prompts, as vLLM's field of the same name does. */
+  readonly cacheSalt: string | undefined;
+}
+
+/** What is wrong with a request, and in which field. */
+export interface RequestProblem {
+  readonly param: string;
+  readonly message: string;
+}
+
+/** A request that was understood, or the first problem it has. */
+export type ParsedGenerationRequest =
+  | { readonly request: GenerationRequest; readonly problem?: undefined }
+  | { readonly request?: undefined; readonly problem: RequestProblem };
+
+/** Reads a parsed body; bodies come from anybody, so nothing about them is trusted. */
+export function parseGenerationRequest(kind: GenerationKind, body: unknown): ParsedGenerationRequest {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return problem("body", "must be a JSON object");
+  const model = field(body, "model");
+  if (typeof model !== "string" || model === "") return problem("model", "must be the name of a model");
+  const stream = field(body, "stream") ?? false;
+  if (typeof stream !== "boolean") return problem("stream", "must be true or false");
+  const limitName = field(body, "max_completion_tokens") === undefined ? "max_tokens" : "max_completion_tokens";
+  const limit = field(body, limitName) ?? undefined;
+  if (limit !== undefined && !(typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0)) {
+    return problem(limitName, "must be a whole number of at least 1");
+  }
+  const cacheSalt = field(body, "cache_salt") ?? undefined;
+  if (cacheSalt !== undefined && typeof cacheSalt !== "string") return problem("cache_salt", "must be a string");
+  const prompt = kind === "chat" ? chatPrompt(field(body, "messages")) : completionPrompt(field(body, "prompt"));
+  if (typeof prompt === "string") return problem(kind === "chat" ? "messages" : "prompt", prompt);
+  const includesUsage = field(field(body, "stream_options"), "include_usage") === true;
+  const maxOutputTokens = limit;
+  return { request: { kind, model, prompt, isStreaming: stream, includesUsage, maxOutputTokens, cacheSalt } };
+}
+
+/** The prompt, or what is wrong with it. */
+function chatPrompt(messages: unknown): GenerationPrompt | string {
+  if (!Array.isArray(messages) || messages.length === 0) return "must be a list of at least one message";
+  const read: PromptMessage[] = [];
+  for (const message of messages as readonly unknown[]) {
+    const role = field(message, "role");
+    if (typeof role !== "string") return `message ${read.length} needs a role`;
+    const content = messageText(message);
+    if (content === undefined) return `message ${read.length} has content that is neither a string nor a list of parts`;
+    read.push({ role, content });
+  }
+  return { kind: "chat", messages: read };
+}
+
+/** What is not text (images, tool calls) enters as its JSON, so that messages that differ in it never look alike. */
+function messageText(message: unknown): string | undefined {
+  const content = field(message, "content") ?? "";
+  const calls = field(message, "tool_calls");
+  const tail = calls === undefined ? "" : ` ${JSON.stringify(calls)}`;
+  if (typeof content === "string") return content + tail;
+  if (!Array.isArray(content)) return undefined;
+  const parts = (content as readonly unknown[]).map((part) => {
+    const text = field(part, "text");
+    return typeof text === "string" ? text : JSON.stringify(part);
+  });
+  return parts.join("\n") + tail;
+}
+
+function completionPrompt(prompt: unknown): GenerationPrompt | string {
+  if (typeof prompt === "string") return { kind: "text", text: prompt };
+  if (!Array.isArray(prompt) || prompt.length === 0)
+    return "must be a text, a list of tokens, or a list of one of those";
+  const first: unknown = prompt[0];
+  if (typeof first !== "number") {
+    return prompt.length === 1
+      ? completionPrompt(first)
+      : "several prompts in one request are not supported; send one each";
+  }
+  const tokens = new Uint32Array(prompt.length);
+  for (let i = 0; i < prompt.length; i++) {
+    const token: unknown = prompt[i];
+    if (typeof token !== "number" || token >>> 0 !== token) return `token ${i} must be a whole number below 2^32`;
+    tokens[i] = token;
+  }
+  return { kind: "tokens", tokens };
+}
+
+function problem(param: string, rule: string): ParsedGenerationRequest {
+  return { problem: { param, message: param === "body" ? `the body ${rule}` : `${param}: ${rule}` } };
+}
