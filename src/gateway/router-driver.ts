@@ -79,7 +79,7 @@ export class RouterDriver {
   }
 
   grew(id: string, tokens: number): void {
-    this.router.grew(id, tokens, this.#clock.nowNs());
+    this.#carryOut(this.router.grew(id, tokens, this.#clock.nowNs()));
   }
 
   /** Reports an end; true if it was final, false if the router tries again, keeps the request waiting or turned it away. */

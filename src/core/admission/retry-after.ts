@@ -5,9 +5,9 @@ import { type BusyKnob, busyKnobs } from "./busy.ts";
 import type { WatermarkName, Watermarks } from "./types.ts";
 
 /** Sooner than this a client would only add load. */
-export const MINIMUM_RETRY_AFTER_MS = 100;
+const MINIMUM_RETRY_AFTER_MS = 100;
 /** A forecast of more than a minute is worth nothing, and a client that waits longer is lost. */
-export const MAXIMUM_RETRY_AFTER_MS = 60_000;
+const MAXIMUM_RETRY_AFTER_MS = 60_000;
 /** Where no rate was observed yet. */
 export const DEFAULT_RETRY_AFTER_MS = 1_000;
 

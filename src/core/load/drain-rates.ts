@@ -8,7 +8,7 @@ export interface ReplicaDrainRates {
 }
 
 /** Long enough to average over whole requests, short enough to follow a change of load. */
-export const DEFAULT_DRAIN_TIME_CONSTANT_NS: Nanoseconds = 10 * NS_PER_SECOND;
+const DEFAULT_DRAIN_TIME_CONSTANT_NS: Nanoseconds = 10 * NS_PER_SECOND;
 
 // One completion a moment after the start would otherwise read as thousands per second.
 const SHORTEST_WINDOW_SHARE = 0.01;
