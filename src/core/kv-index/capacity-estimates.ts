@@ -22,6 +22,11 @@ export class CapacityEstimates {
     return this.#believed[replica];
   }
 
+  /** KV blocks of all replicas without events. */
+  total(): number {
+    return this.#kvBlocks.reduce((sum, blocks) => (blocks === Infinity ? sum : sum + blocks), 0);
+  }
+
   set(replica: number, kvBlocks: number): void {
     this.#kvBlocks[replica] = kvBlocks;
     this.#believed[replica] = kvBlocks;

@@ -5,6 +5,7 @@ import { PageStore } from "./page-store.ts";
 import { PairTable } from "./pair-table.ts";
 
 const NONE = -1;
+const EVICTED_AT_ONCE = 8;
 
 export interface EvidenceSizes {
   readonly maxPages: number;
@@ -12,8 +13,6 @@ export interface EvidenceSizes {
   readonly maxExpectations: number;
   readonly maxCopies: number;
   readonly lanes: number;
-  /** Called after pages were forgotten to make room, while they are still recognisable as free. */
-  readonly onEvicted: () => void;
 }
 
 /**
@@ -24,15 +23,14 @@ export class Evidence {
   readonly store: PageStore;
   readonly expectations: Expectations;
   readonly #copies: PairTable;
-  readonly #onEvicted: () => void;
   #blocks = 0;
   #evictedPages = 0;
+  #refusedCopies = 0;
 
   constructor(sizes: EvidenceSizes) {
     this.store = new PageStore(sizes.maxPages, sizes.maxChunks);
     this.expectations = new Expectations(sizes.maxExpectations, sizes.lanes);
     this.#copies = new PairTable(sizes.maxCopies);
-    this.#onEvicted = sizes.onEvicted;
   }
 
   /** Distinct blocks that some lane holds. */
@@ -42,6 +40,11 @@ export class Evidence {
 
   get evictedPages(): number {
     return this.#evictedPages;
+  }
+
+  /** Copies that could not be counted: such a block is believed gone when its first copy goes. */
+  get refusedCopies(): number {
+    return this.#refusedCopies;
   }
 
   get bytes(): number {
@@ -111,7 +114,8 @@ export class Evidence {
     }
     for (let rest = again; rest !== 0; rest &= rest - 1) {
       const block = page * PAGE_BLOCKS + lowestBit(rest);
-      this.#copies.set(lane, block, Math.max(0, this.#copies.get(lane, block)) + 1);
+      const copies = Math.max(0, this.#copies.get(lane, block)) + 1;
+      if (!this.#copies.set(lane, block, copies)) this.#refusedCopies++;
     }
     return true;
   }
@@ -224,9 +228,10 @@ export class Evidence {
     if (mine === NONE) {
       mine = this.store.addHolder(page, lane);
       if (mine === NONE) {
-        this.makeRoom(page);
+        const crowded = this.store.crowdedVictim(page);
+        if (crowded === NONE) return NONE;
+        this.#evict(crowded);
         mine = this.store.addHolder(page, lane);
-        if (mine === NONE) return NONE;
       }
     }
     this.#blocks += bitCount(bits & ~(union | (union >>> 16)) & 0xffff);
@@ -258,25 +263,28 @@ export class Evidence {
     for (let rest = bits; rest !== 0; rest &= rest - 1) this.#copies.take(lane, page * PAGE_BLOCKS + lowestBit(rest));
   }
 
-  /** Forgets a batch of pages that were not used lately: a batch, so that sweeping the aliases afterwards is cheap. */
+  /** Forgets a few pages that were not used lately; never many, since somebody waits for the room. */
   makeRoom(pinnedPage: number): void {
-    const store = this.store;
-    for (let left = Math.max(1, store.maxPages >> 6); left > 0; left--) {
-      const page = store.victim(pinnedPage);
-      if (page === NONE) break;
-      this.#blocks -= bitCount(store.heldMask(page));
-      store.forEachHolder(page, (at) => {
-        const lane = store.words[at];
-        const masks = store.words[at + 1];
-        for (let rest = masks >>> 16; rest !== 0; rest &= rest - 1) {
-          this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
-        }
-        this.#dropCopies(page, lane, masks & 0xffff);
-      });
-      store.freePage(page);
-      this.#evictedPages++;
+    for (let left = Math.min(EVICTED_AT_ONCE, this.store.maxPages >> 2); left >= 0; left--) {
+      const page = this.store.victim(pinnedPage);
+      if (page === NONE) return;
+      this.#evict(page);
     }
-    this.#onEvicted();
+  }
+
+  #evict(page: number): void {
+    const { store } = this;
+    this.#blocks -= bitCount(store.heldMask(page));
+    store.forEachHolder(page, (at) => {
+      const lane = store.words[at];
+      const masks = store.words[at + 1];
+      for (let rest = masks >>> 16; rest !== 0; rest &= rest - 1) {
+        this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
+      }
+      this.#dropCopies(page, lane, masks & 0xffff);
+    });
+    store.freePage(page);
+    this.#evictedPages++;
   }
 }
 

@@ -18,10 +18,10 @@ const DOUBLES = 4;
  * are in the pages; this book only says which to clear.
  */
 export class Expectations {
-  readonly #entryOf: PairTable;
-  readonly #words: Int32Array;
+  #entryOf: PairTable;
+  #words: Int32Array;
   /** The same memory as `#words`, read as doubles. */
-  readonly #times: Float64Array;
+  #times: Float64Array;
   readonly #oldest: Int32Array;
   readonly #newest: Int32Array;
   readonly #count: Int32Array;
@@ -29,16 +29,13 @@ export class Expectations {
 
   constructor(maxEntries: number, lanes: number) {
     this.#entryOf = new PairTable(maxEntries);
-    const memory = new ArrayBuffer(maxEntries * WORDS * 4);
-    this.#words = new Int32Array(memory);
-    this.#times = new Float64Array(memory);
+    this.#words = new Int32Array(maxEntries * WORDS);
+    this.#times = new Float64Array(this.#words.buffer);
     this.#oldest = new Int32Array(lanes).fill(NONE);
     this.#newest = new Int32Array(lanes).fill(NONE);
     this.#count = new Int32Array(lanes);
-    for (let entry = 0; entry < maxEntries; entry++) {
-      this.#words[entry * WORDS + NEWER] = entry + 1 < maxEntries ? entry + 1 : NONE;
-    }
-    this.#freeEntry = maxEntries > 0 ? 0 : NONE;
+    this.#freeEntry = NONE;
+    this.#chainFree(0, maxEntries);
   }
 
   get size(): number {
@@ -53,6 +50,30 @@ export class Expectations {
   get bytes(): number {
     const perLane = this.#oldest.byteLength + this.#newest.byteLength + this.#count.byteLength;
     return this.#entryOf.bytes + this.#words.byteLength + perLane;
+  }
+
+  /** Makes room for so many expectations in all; for when a replica joins, not for the hot path. */
+  reserve(maxEntries: number): void {
+    const before = this.#entryOf.maxEntries;
+    if (maxEntries <= before) return;
+    const words = new Int32Array(maxEntries * WORDS);
+    words.set(this.#words);
+    this.#words = words;
+    this.#times = new Float64Array(words.buffer);
+    this.#entryOf = new PairTable(maxEntries);
+    for (let lane = 0; lane < this.#oldest.length; lane++) {
+      for (let entry = this.#oldest[lane]; entry !== NONE; entry = words[entry * WORDS + NEWER]) {
+        this.#entryOf.set(lane, words[entry * WORDS + BLOCK], entry);
+      }
+    }
+    this.#chainFree(before, maxEntries);
+  }
+
+  /** The lane with most expectations. */
+  largestLane(): number {
+    let largest = 0;
+    for (let lane = 1; lane < this.#count.length; lane++) if (this.#count[lane] > this.#count[largest]) largest = lane;
+    return largest;
   }
 
   countOf(lane: number): number {
@@ -101,6 +122,14 @@ export class Expectations {
     this.#count[lane]--;
     this.#words[entry * WORDS + NEWER] = this.#freeEntry;
     this.#freeEntry = entry;
+  }
+
+  /** Adds entries from `from` to `to` to the free ones. */
+  #chainFree(from: number, to: number): void {
+    for (let entry = to - 1; entry >= from; entry--) {
+      this.#words[entry * WORDS + NEWER] = this.#freeEntry;
+      this.#freeEntry = entry;
+    }
   }
 
   #linkNewest(lane: number, entry: number): void {

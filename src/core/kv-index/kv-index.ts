@@ -1,7 +1,7 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../clock.ts";
 import { ROOT_HI, ROOT_LO, chainHashes } from "../hash.ts";
 import { TIERS, type Tier } from "../replica.ts";
-import { AliasTable } from "./alias-table.ts";
+import { AliasTable, type AliasCheck } from "./alias-table.ts";
 import { CapacityEstimates } from "./capacity-estimates.ts";
 import { Evidence } from "./evidence.ts";
 import {
@@ -22,13 +22,13 @@ export interface KvIndexOptions {
   readonly maxReplicas: number;
   /** The hard cap, in blocks; rounded up to whole pages of 16. */
   readonly maxBlocks: number;
-  /** Blocks that may be held under an engine's own hash, added over all replicas; 0 where engines speak our hashes. */
+  /** Blocks that may be held under engines' own hashes, added over all replicas; takes memory only if some speak them. */
   readonly maxAliases?: number;
   /** Chunks of seven holders, for pages that more than three lanes hold. */
   readonly maxChunks?: number;
   /**
    * Blocks that may be expected at once, added over all replicas. Events confirm what is expected within seconds, so a
-   * small share of all blocks will do; approximate replicas need room for the KV blocks of each.
+   * small share of all blocks will do; a replica put in approximate mode adds room for its KV blocks.
    */
   readonly maxExpectations?: number;
   /** Blocks of which an engine may hold several copies, added over all replicas. */
@@ -44,7 +44,10 @@ export interface KvIndexOptions {
 export class KvIndex implements KvEvidence {
   readonly maxReplicas: number;
   readonly #evidence: Evidence;
-  readonly #aliases: AliasTable | null;
+  readonly #maxBlocks: number;
+  readonly #maxAliases: number;
+  /** Made when the first engine with hashes of its own speaks. */
+  #aliases: AliasTable | null = null;
   readonly #capacities: CapacityEstimates;
   readonly #expectationNs: Nanoseconds;
   readonly #match: { cached: Int32Array; confirmed: Int32Array };
@@ -62,13 +65,12 @@ export class KvIndex implements KvEvidence {
       maxPages,
       maxChunks: options.maxChunks ?? maxPages,
       maxExpectations: options.maxExpectations ?? Math.max(1024, options.maxBlocks >> 5),
-      // Engines rarely hold a block twice; when more do than this, the extra copies are not counted.
-      maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 2),
+      // Engines rarely hold a block twice; when more do than this, the extra copies are counted as refused.
+      maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 1),
       lanes,
-      onEvicted: () => this.#sweepFreedAliases(),
     });
-    const maxAliases = options.maxAliases ?? 0;
-    this.#aliases = maxAliases > 0 ? new AliasTable(maxAliases) : null;
+    this.#maxBlocks = maxPages * PAGE_BLOCKS;
+    this.#maxAliases = options.maxAliases ?? this.#maxBlocks;
     this.#capacities = new CapacityEstimates(options.maxReplicas);
     this.#expectationNs = options.expectationNs ?? 30 * NS_PER_SECOND;
     this.#match = { cached: new Int32Array(lanes), confirmed: new Int32Array(lanes) };
@@ -76,6 +78,8 @@ export class KvIndex implements KvEvidence {
 
   setApproximate(replica: number, kvBlocks: number): void {
     this.#capacities.set(replica, kvBlocks);
+    // All that such replicas hold is expected, so the book must have room for what they can hold.
+    this.#evidence.expectations.reserve(Math.min(this.#capacities.total(), this.#maxBlocks));
     this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
   }
 
@@ -84,9 +88,12 @@ export class KvIndex implements KvEvidence {
     const isApproximate = this.#capacities.isApproximate(replica);
     const expiresNs = isApproximate ? Infinity : nowNs + this.#expectationNs;
     if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
-    // A full book makes room by what the same lane expected longest ago, never by refusing what is newest.
+    // A full book makes room by the oldest expectations of the lane that has most, never by refusing what is newest.
     const missing = blocks - expectations.free;
-    if (missing > 0) this.#evidence.shrinkLane(replica, Math.max(0, expectations.countOf(replica) - missing));
+    if (missing > 0) {
+      const largest = expectations.largestLane();
+      this.#evidence.shrinkLane(largest, Math.max(0, expectations.countOf(largest) - missing));
+    }
     const placed = this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
     if (!isApproximate) return;
     // Renewed from the last to the first, so that a prompt's first blocks are the last to be forgotten.
@@ -112,7 +119,7 @@ export class KvIndex implements KvEvidence {
         return;
       case "cleared":
         this.#evidence.clearLane(lane);
-        this.#sweepAliasesOf(replica);
+        this.#aliases?.sweep(replica);
         return;
     }
   }
@@ -184,7 +191,7 @@ export class KvIndex implements KvEvidence {
   clearReplica(replica: number): void {
     for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
     this.#capacities.reset(replica);
-    this.#sweepAliasesOf(replica);
+    this.#aliases?.sweep(replica);
   }
 
   snapshot(replica: number): SnapshotRun[] {
@@ -214,7 +221,7 @@ export class KvIndex implements KvEvidence {
 
   restore(replica: number, runs: readonly SnapshotRun[]): void {
     for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
-    this.#sweepAliasesOf(replica);
+    this.#aliases?.sweep(replica);
     for (const { tier, sequence, engine } of runs) {
       // Without the parent a run starts a page of its own, which is where it came from.
       this.#mark(this.#lane(replica, tier), ROOT_LO, ROOT_HI, sequence, sequence.length / 2, 0, engine);
@@ -233,11 +240,13 @@ export class KvIndex implements KvEvidence {
       pages: store.pages,
       maxPages: store.maxPages,
       chunks: store.chunks,
+      maxChunks: store.maxChunks,
       aliases: this.#aliases?.size ?? 0,
       expectations: expectations.size,
       allocatedBytes: this.#evidence.bytes + (this.#aliases?.bytes ?? 0),
       evictedPages: this.#evidence.evictedPages,
       refusedBlocks: this.#refusedBlocks,
+      refusedCopies: this.#evidence.refusedCopies,
       unknownRemovals: this.#unknownRemovals,
     };
   }
@@ -299,13 +308,19 @@ export class KvIndex implements KvEvidence {
         if (first === NONE) break;
         run = 1 + evidence.extend(first, sequence, taken + 1, blocks);
       }
-      const wanted = run;
-      if (engine !== null) run = this.#aliasRun(lane % this.maxReplicas, engine, taken, first, run);
-      if (expiresNs > 0) for (let i = 0; i < run; i++) this.#touchedBlocks[taken + i] = first + i;
-      if (run > 0) this.#grant(first >> 4, lane, ((1 << run) - 1) << (first & 15), expiresNs);
-      taken += run;
-      if (run < wanted) {
-        evidence.tidy(first >> 4);
+      const page = first >> 4;
+      const granted = this.#grant(page, lane, ((1 << run) - 1) << (first & 15), expiresNs);
+      let named = granted ? run : 0;
+      if (granted && engine !== null) {
+        named = this.#aliasRun(lane % this.maxReplicas, engine, taken, first, run);
+        // A block that cannot be known by its engine's name could never be removed again.
+        if (named < run) evidence.withdraw(page, lane, ((1 << run) - (1 << named)) << (first & 15));
+      }
+      if (expiresNs > 0) for (let i = 0; i < named; i++) this.#touchedBlocks[taken + i] = first + i;
+      taken += named;
+      if (named < run) {
+        // Blocks that nobody holds now must not stay, and what follows them would have no parent.
+        evidence.tidy(page);
         break;
       }
       previous = first + run - 1;
@@ -314,22 +329,26 @@ export class KvIndex implements KvEvidence {
     return taken;
   }
 
-  #grant(page: number, lane: number, bits: number, expiresNs: Nanoseconds): void {
-    const evidence = this.#evidence;
-    const granted = expiresNs > 0 ? evidence.expect(page, lane, bits, expiresNs) : evidence.confirm(page, lane, bits);
-    if (!granted) evidence.tidy(page);
+  #grant(page: number, lane: number, bits: number, expiresNs: Nanoseconds): boolean {
+    return expiresNs > 0
+      ? this.#evidence.expect(page, lane, bits, expiresNs)
+      : this.#evidence.confirm(page, lane, bits);
   }
 
   /** Makes an engine's hashes stand for blocks of one page; returns for how many there was room. */
   #aliasRun(replica: number, engine: Uint32Array, from: number, first: number, run: number): number {
+    const check: AliasCheck = (owner, block, bits) => this.#isCurrentAlias(owner, block, bits);
+    this.#aliases ??= new AliasTable(this.#maxAliases, check);
     const aliases = this.#aliases;
-    if (aliases === null) return 0;
+    const { words } = this.#evidence.store;
     for (let i = 0; i < run; i++) {
       const lo = engine[2 * (from + i)] | 0;
       const hi = engine[2 * (from + i) + 1] | 0;
-      if (aliases.set(replica, lo, hi, first + i)) continue;
+      const known = words[hashAt(first + i)] >>> 16;
+      if (aliases.set(replica, lo, hi, first + i, known)) continue;
+      // Forgetting pages makes their aliases void, which makes room for this one.
       this.#evidence.makeRoom(first >> 4);
-      if (!aliases.set(replica, lo, hi, first + i)) return i;
+      if (!aliases.set(replica, lo, hi, first + i, known)) return i;
     }
     return run;
   }
@@ -389,7 +408,8 @@ export class KvIndex implements KvEvidence {
     for (let i = from; i < to; i++) {
       const block = this.#touchedBlocks[i];
       if (block === NONE || !this.#holds(replica, block)) continue;
-      this.#aliases.set(replica, engine[2 * i] | 0, engine[2 * i + 1] | 0, block);
+      const check = this.#evidence.store.words[hashAt(block)] >>> 16;
+      this.#aliases.set(replica, engine[2 * i] | 0, engine[2 * i + 1] | 0, block, check);
     }
   }
 
@@ -401,13 +421,11 @@ export class KvIndex implements KvEvidence {
     return false;
   }
 
-  /** Pages were forgotten under the cap: so are the aliases of their blocks, before the pages are used again. */
-  #sweepFreedAliases(): void {
-    this.#aliases?.sweep((_replica, block) => this.#evidence.store.used(block >> 4) === 0);
-  }
-
-  #sweepAliasesOf(replica: number): void {
-    this.#aliases?.sweep((owner, block) => owner === replica && !this.#holds(replica, block));
+  /** Whether an alias still stands for its block: the same block as then, and held by the replica. */
+  #isCurrentAlias(replica: number, block: number, check: number): boolean {
+    const { store } = this.#evidence;
+    const isSame = (block & 15) < store.used(block >> 4) && store.words[hashAt(block)] >>> 16 === check;
+    return isSame && this.#holds(replica, block);
   }
 
   #run(tier: Tier, first: number, end: number, engineOf: ReadonlyMap<number, readonly [number, number]>): SnapshotRun {

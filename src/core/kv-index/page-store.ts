@@ -14,6 +14,8 @@ import {
 } from "./page-layout.ts";
 
 const NONE = -1;
+/** How far the hand looks for a page with chunks before the holder that needs one is refused. */
+const CROWDED_STEPS = 256;
 
 /**
  * Blocks in pages of up to 16 consecutive ones of a chain; a block's id is `16 * page + offset`. Prompts that part ways
@@ -131,6 +133,22 @@ export class PageStore {
       if ((flags & USED) === 0 || page === pinnedPage) continue;
       if ((flags & REFERENCED) === 0) return page;
       this.words[at] = flags & ~REFERENCED;
+    }
+    return NONE;
+  }
+
+  /**
+   * A page that owns chunks and was not used since the hand last came by, among the next few, or -1: chunks are short, and
+   * forgetting pages without any would not help.
+   */
+  crowdedVictim(pinnedPage: number): number {
+    for (let steps = Math.min(CROWDED_STEPS, 2 * this.maxPages); steps > 0; steps--) {
+      const page = this.#hand;
+      this.#hand = page + 1 === this.maxPages ? 0 : page + 1;
+      const at = headerAt(page);
+      if (page === pinnedPage || this.words[at + LINK] === 0) continue;
+      if ((this.words[at] & REFERENCED) === 0) return page;
+      this.words[at] &= ~REFERENCED;
     }
     return NONE;
   }

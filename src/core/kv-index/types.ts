@@ -32,7 +32,7 @@ export interface FeedCapabilities {
   readonly snapshot: boolean;
 }
 
-/** Consecutive blocks held by one replica, as they stand in a snapshot. */
+/** Consecutive blocks held by one replica, as they stand in a snapshot; how many copies of each is not told. */
 export interface SnapshotRun {
   readonly tier: Tier;
   readonly sequence: Uint32Array;
@@ -66,6 +66,7 @@ export interface KvIndexStats {
   readonly maxPages: number;
   /** Chunks in use for holders that do not fit into their page. */
   readonly chunks: number;
+  readonly maxChunks: number;
   readonly aliases: number;
   readonly expectations: number;
   /** Bytes of all tables, allocated once. */
@@ -74,6 +75,8 @@ export interface KvIndexStats {
   readonly evictedPages: number;
   /** Blocks that could not be placed because their parent is unknown, or because a table was full. */
   readonly refusedBlocks: number;
+  /** Copies beyond the first that could not be counted. */
+  readonly refusedCopies: number;
   /** Removals of blocks that the lane did not hold. */
   readonly unknownRemovals: number;
 }
