@@ -25,6 +25,8 @@ export interface Hold {
 export interface Shed {
   readonly kind: "shed";
   readonly request: string;
+  /** Number of the decision, like that of a placement. */
+  readonly decision: number;
   readonly reason: ShedReason;
 }
 

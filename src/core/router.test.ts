@@ -84,7 +84,7 @@ describe("Router", () => {
     expect(router.ended("a", { outcome: "failed" }, 3)).toEqual([]);
     expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
     const attempts = router.log.attempts("a");
-    expect(attempts.map(({ attempt, filtered }) => [attempt, filtered.tried])).toEqual([
+    expect(attempts.map(({ attempt, filtered }) => [attempt, filtered.tried.length])).toEqual([
       [1, 0],
       [2, 1],
       [3, 2],
@@ -101,7 +101,7 @@ describe("Router", () => {
 
   it("does not repeat an answer that has begun on a worker that has left since", () => {
     const { replica } = placed(router.offer(request("a", 1, 10), 0));
-    router.removeReplica(replica);
+    router.removeReplica(replica, 1);
     router.firstToken("a", 1);
     expect(router.ended("a", { outcome: "failed" }, 2)).toEqual([]);
     expect(router.isOpen("a")).toBe(false);
@@ -133,13 +133,16 @@ describe("Router", () => {
 
   it("holds a request when every worker is full, and places it when one has room", () => {
     router = fleet("kv-cost", {}, 2, 1);
-    placed(router.offer(request("a", 1, 4), 0));
+    const first = placed(router.offer(request("a", 1, 4), 0));
     placed(router.offer(request("b", 2, 4), 0));
     expect(router.offer(request("c", 3, 4), 1)).toEqual([{ kind: "hold", request: "c" }]);
     expect(router.queued).toBe(1);
     const place = placed(router.ended("b", { outcome: "completed" }, 9 * MS));
     expect(place.request).toBe("c");
-    expect(router.log.get(place.decision)).toMatchObject({ queueWaitNs: 9 * MS - 1, filtered: { busy: 1 } });
+    expect(router.log.get(place.decision)).toMatchObject({
+      queueWaitNs: 9 * MS - 1,
+      filtered: { busy: [`worker-${first.replica + 1}`] },
+    });
   });
 
   it("serves higher priorities first and lets nobody slip past a queue", () => {
@@ -162,6 +165,38 @@ describe("Router", () => {
       reason: { code: "overloaded", knob: "batchSlotsFraction", value: 1, threshold: 1 },
     });
     expect(router.accounting).toMatchObject({ offered: 3, shed: 1, unfinished: 2 });
+  });
+
+  it("keeps a record of a refusal too", () => {
+    router = fleet("kv-cost", { admission: { mode: "shed" } }, 2, 1);
+    for (const id of ["a", "b", "c"]) router.offer(request(id, 1, 4), 0);
+    expect(router.log.attempts("c")).toMatchObject([
+      { chosen: null, filtered: { busy: ["worker-1", "worker-2"] }, refusal: { code: "overloaded" } },
+    ]);
+  });
+
+  it("gives a retried request back to the worker that failed it when no other is left", () => {
+    router = fleet("kv-cost", {}, 2, 1);
+    const first = placed(router.offer(request("x", 1, 4), 0));
+    placed(router.offer(request("y", 2, 4), 0));
+    expect(router.ended("x", { outcome: "failed" }, 1)).toEqual([{ kind: "hold", request: "x" }]);
+    router.removeReplica(1 - first.replica, 2);
+    expect(placed(router.tick(3))).toMatchObject({ request: "x", replica: first.replica, attempt: 2 });
+  });
+
+  it("writes nothing down for a request it cannot digest", () => {
+    expect(() => router.offer({ ...request("a", 1, 4), promptTokens: 1.5 }, 0)).toThrow(/promptTokens/);
+    expect(() => router.offer({ ...request("a", 1, 4), blocks: 5 }, 0)).toThrow(/blocks is 5/);
+    expect(router.accounting.offered).toBe(0);
+    placed(router.offer(request("a", 1, 4), 0));
+  });
+
+  it("does not take a prompt that was still being computed for one that was forgotten", () => {
+    router = new Router(createPolicy("kv-cost", {}), OPTIONS);
+    const replica = router.addReplica({ worker: "opaque", kvBlocks: 100 });
+    for (const id of ["a", "b"]) router.offer(request(id, 1, 50), 0);
+    for (const id of ["a", "b"]) router.ended(id, { outcome: "completed", cachedTokens: 0 }, 1);
+    expect(router.index.match(request("x", 1, 50).sequence, 50).cached[replica]).toBe(50);
   });
 
   it("passes everything on when admission is left to the engines", () => {
@@ -217,7 +252,7 @@ describe("Router", () => {
 
   it("forgets a worker's cache and load when it leaves, and retries its requests elsewhere", () => {
     const { replica } = placed(router.offer(request("a", 1, 20), 0));
-    router.removeReplica(replica);
+    router.removeReplica(replica, 1);
     expect(router.index.stats().blocks).toBe(0);
     const again = placed(router.ended("a", { outcome: "failed" }, 1));
     expect(again.replica).not.toBe(replica);

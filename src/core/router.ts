@@ -14,7 +14,7 @@ import type { LoadDescription, ReportedLoad } from "./load/load-description.ts";
 import { LoadModel } from "./load/load-model.ts";
 import { NO_REPLICA, PlacementView } from "./placement-view.ts";
 import type { Placement, Policy } from "./policy/types.ts";
-import { DecisionLog } from "./record/decision-log.ts";
+import { DecisionLog, type LoggedDecision } from "./record/decision-log.ts";
 import type { FilteredReplicas } from "./record/decision-record.ts";
 import type { ReplicaSpec, ReplicaState, RoutedRequest } from "./replica.ts";
 import {
@@ -33,15 +33,34 @@ export interface Ending {
   readonly mayRetry?: boolean;
 }
 
+type DecisionFacts = Omit<LoggedDecision, keyof typeof NOBODY_CHOSEN | "refusal">;
+
+/** What a refusal has in place of a choice. */
+const NOBODY_CHOSEN = {
+  chosen: null,
+  runnerUp: null,
+  margin: 0,
+  tied: 0,
+  indexState: null,
+  predictedCachedTokens: 0,
+} as const;
+
+const NO_NAMES: readonly string[] = [];
+
 interface OpenRequest {
   readonly request: RoutedRequest;
-  readonly offeredNs: Nanoseconds;
+  /** Placements so far. */
+  attempts: number;
   /** Replicas tried before, which a retry leaves out. */
   tried: readonly number[];
+  /** Since when it waits in the queue; undefined while it does not. */
+  heldNs: Nanoseconds | undefined;
   replica: number;
   decision: number;
   decidedNs: Nanoseconds;
   predictedBlocks: number;
+  /** Whether the prediction counted on prompts that were still being computed, so that falling short proves nothing. */
+  isPredictionOpen: boolean;
   hasFirstToken: boolean;
 }
 
@@ -136,7 +155,7 @@ export class Router {
   }
 
   /** Takes a replica out at once: its blocks are forgotten; its requests stay open until their ends are reported. */
-  removeReplica(replica: number): Effect[] {
+  removeReplica(replica: number, nowNs: Nanoseconds): Effect[] {
     this.fleet.spec(replica);
     this.load.removeReplica(replica);
     this.index.clearReplica(replica);
@@ -145,13 +164,17 @@ export class Router {
     this.fleet.remove(replica);
     this.#renameReplicas();
     this.#policy.observe({ kind: "replica-reset", replica });
-    for (const open of this.#open.values()) if (open.replica === replica) open.replica = NO_REPLICA;
-    return this.#shedWithoutWorkers([]);
+    for (const open of this.#open.values()) {
+      if (open.replica === replica) open.replica = NO_REPLICA;
+      // Whoever gets the number next has not been tried.
+      if (open.tried.includes(replica)) open.tried = open.tried.filter((tried) => tried !== replica);
+    }
+    return this.#shedWithoutWorkers([], nowNs);
   }
 
   setState(replica: number, state: ReplicaState, nowNs: Nanoseconds): Effect[] {
     this.fleet.setState(replica, state);
-    return this.#shedWithoutWorkers(this.#drain(nowNs, []));
+    return this.#shedWithoutWorkers(this.#drain(nowNs, []), nowNs);
   }
 
   /** A request has come. Exactly one of place, hold and shed answers it. */
@@ -159,15 +182,18 @@ export class Router {
     if (this.#open.has(request.id)) {
       throw new WarmpathError("WP_DUPLICATE_REQUEST", `request ${request.id} is already open; ids must be unique`);
     }
+    checkRequest(request);
     this.#accounts.offer();
     const open: OpenRequest = {
       request,
-      offeredNs: nowNs,
+      attempts: 0,
       tried: [],
+      heldNs: undefined,
       replica: NO_REPLICA,
       decision: 0,
       decidedNs: nowNs,
       predictedBlocks: 0,
+      isPredictionOpen: false,
       hasFirstToken: false,
     };
     this.#open.set(request.id, open);
@@ -198,7 +224,7 @@ export class Router {
   /** More output came; several tokens at once count like one by one. */
   grew(id: string, tokens: number, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
-    if (open !== undefined) open.hasFirstToken = true;
+    if (open !== undefined && tokens > 0) open.hasFirstToken = true;
     const growth = this.load.grew(nowNs, id, tokens);
     if (growth === undefined || open === undefined) return [];
     const { firstToken, replica, sinceLastNs } = growth;
@@ -239,6 +265,9 @@ export class Router {
   /** An engine reported its own load. */
   report(replica: number, reported: ReportedLoad, nowNs: Nanoseconds): void {
     this.load.report(replica, reported, nowNs);
+    const isNews = reported.kvBlocks !== undefined && this.fleet.has(replica);
+    if (!isNews || this.#feeds.has(replica) || this.fleet.spec(replica).kvBlocks !== undefined) return;
+    this.index.setApproximate(replica, reported.kvBlocks);
   }
 
   /** Time has passed: expires what is over and places what has waited. Ten times a second is plenty. */
@@ -275,7 +304,7 @@ export class Router {
     const match = this.index.match(request.sequence, request.blocks);
     this.#view.describe(request, {
       nowNs,
-      attempt: open.tried.length + 1,
+      attempt: open.attempts + 1,
       expectedOutputTokens: Math.min(this.#expectedOutputTokens, request.maxOutputTokens ?? Infinity),
       mayHold: this.#admission.mayHold,
       match,
@@ -290,15 +319,16 @@ export class Router {
 
   /** Fills the view's candidates: ready, not tried before, and not busy unless admission is left to the engines. */
   #filter(open: OpenRequest): FilteredReplicas {
-    let notReady = 0;
-    let tried = 0;
-    let busy = 0;
+    let notReady = NO_NAMES;
+    let tried = NO_NAMES;
+    let busy = NO_NAMES;
     this.#view.clearCandidates();
     for (let replica = 0; replica < this.#names.length; replica++) {
       if (!this.fleet.has(replica)) continue;
-      if (this.fleet.state(replica) !== "ready") notReady++;
-      else if (open.tried.includes(replica)) tried++;
-      else if (this.#admission.isBusy(replica)) busy++;
+      const name = this.#names[replica];
+      if (this.fleet.state(replica) !== "ready") notReady = [...notReady, name];
+      else if (open.tried.includes(replica)) tried = [...tried, name];
+      else if (this.#admission.isBusy(replica)) busy = [...busy, name];
       else this.#view.addCandidate(replica);
     }
     return { notReady, tried, busy };
@@ -317,41 +347,28 @@ export class Router {
     const { replica } = choice;
     const predictedBlocks = view.cachedBlocks[replica];
     // Engines compute at least the last token, to have something to sample from.
-    const predictedCachedTokens = Math.max(0, Math.min(predictedBlocks * view.blockTokens, request.promptTokens - 1));
+    const most = Math.max(0, request.promptTokens - 1);
+    const predictedCachedTokens = Math.min(predictedBlocks * view.blockTokens, most);
     const decision = this.log.nextDecision;
-    const attempt = open.tried.length + 1;
-    this.log.add(
-      {
-        decision,
-        request: request.id,
-        attempt,
-        decidedNs: nowNs,
-        queueWaitNs: nowNs - open.offeredNs,
-        policy: this.#policy.name,
-        parameters: this.#policy.parameters,
-        promptTokens: request.promptTokens,
-        promptBlocks: request.blocks,
-        blockTokens: view.blockTokens,
-        expectedOutputTokens: view.expectedOutputTokens,
-        sessionKey: view.sessionKey,
-        chance: view.chance,
-        mayHold: view.mayHold,
-        chosen: this.#names[replica],
-        runnerUp: choice.runnerUp < 0 ? null : this.#names[choice.runnerUp],
-        margin: choice.margin,
-        tied: choice.tied,
-        candidateCount: view.count,
-        filtered,
-        indexState: this.indexState(replica),
-        predictedCachedTokens,
-      },
-      view,
-      this.#names,
-    );
+    const attempt = open.attempts + 1;
+    const { inFlight, decoding } = this.load.columns;
+    open.isPredictionOpen = inFlight[replica] > decoding[replica];
+    const choiceMade = {
+      chosen: this.#names[replica],
+      runnerUp: choice.runnerUp < 0 ? null : this.#names[choice.runnerUp],
+      margin: choice.margin,
+      tied: choice.tied,
+      indexState: this.indexState(replica),
+      predictedCachedTokens,
+      refusal: null,
+    };
+    this.log.add({ ...this.#facts(open, filtered, nowNs), ...choiceMade }, view, this.#names);
     this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens);
     this.index.expect(replica, request.sequence, request.blocks, nowNs);
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
     view.lastChosen[replica] = decision;
+    open.attempts = attempt;
+    open.heldNs = undefined;
     open.replica = replica;
     open.decision = decision;
     open.decidedNs = nowNs;
@@ -364,23 +381,58 @@ export class Router {
     const ready = this.#ready(open.tried);
     const verdict = this.#admission.judge(open, request, ready, this.fleet.size, nowNs);
     if (verdict.kind === "refused") {
-      this.#shed(open, verdict.reason, effects);
+      this.#shed(open, verdict.reason, effects, nowNs);
       return;
     }
+    open.heldNs = nowNs;
     effects.push({ kind: "hold", request: request.id });
-    if (verdict.displaced !== undefined) this.#shed(verdict.displaced.item, verdict.displaced.reason, effects);
+    const { displaced } = verdict;
+    if (displaced !== undefined) this.#shed(displaced.item, displaced.reason, effects, nowNs);
   }
 
-  #shed(open: OpenRequest, reason: ShedReason, effects: Effect[]): void {
-    this.#open.delete(open.request.id);
+  /** Ends a request with a refusal, which is a decision like any other and has a record. */
+  #shed(open: OpenRequest, reason: ShedReason, effects: Effect[], nowNs: Nanoseconds): void {
+    const { request } = open;
+    const filtered = this.#filter(open);
+    this.#view.clearCandidates();
+    const decision = this.log.nextDecision;
+    const facts = this.#facts(open, filtered, nowNs);
+    this.log.add({ ...facts, ...NOBODY_CHOSEN, refusal: reason }, this.#view, this.#names);
+    this.#open.delete(request.id);
     this.#accounts.end("shed");
-    effects.push({ kind: "shed", request: open.request.id, reason });
+    effects.push({ kind: "shed", request: request.id, decision, reason });
+  }
+
+  /** What a record says of a decision whichever way it went. */
+  #facts(open: OpenRequest, filtered: FilteredReplicas, nowNs: Nanoseconds): DecisionFacts {
+    const view = this.#view;
+    const { request } = open;
+    return {
+      decision: this.log.nextDecision,
+      request: request.id,
+      attempt: open.attempts + 1,
+      decidedNs: nowNs,
+      queueWaitNs: open.heldNs === undefined ? 0 : nowNs - open.heldNs,
+      policy: this.#policy.name,
+      parameters: this.#policy.parameters,
+      promptTokens: request.promptTokens,
+      promptBlocks: request.blocks,
+      blockTokens: view.blockTokens,
+      expectedOutputTokens: view.expectedOutputTokens,
+      sessionKey: view.sessionKey,
+      chance: view.chance,
+      mayHold: view.mayHold,
+      candidateCount: view.count,
+      filtered,
+    };
   }
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
   #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
     if (this.#admission.queue.size === 0) return effects;
     this.#admission.queue.drain(({ item }) => {
+      // The workers it could have waited for are gone: better the one that failed it than none.
+      if (item.tried.length > 0 && this.#ready(item.tried).length === 0) item.tried = [];
       if (this.#place(item, nowNs, effects)) return "taken";
       // Without a candidate the rest cannot be placed either; a policy that holds one may still take another.
       return this.#view.count === 0 && item.tried.length === 0 ? "stop" : "kept";
@@ -389,11 +441,11 @@ export class Router {
   }
 
   /** Without a worker to wait for, waiting is no better than the refusal a newcomer gets. */
-  #shedWithoutWorkers(effects: Effect[]): Effect[] {
+  #shedWithoutWorkers(effects: Effect[], nowNs: Nanoseconds): Effect[] {
     if (this.queued === 0 || this.#ready([]).length > 0) return effects;
     const reason = noEligibleWorkerReason(this.fleet.size);
     this.#admission.queue.drain(({ item }) => {
-      this.#shed(item, reason, effects);
+      this.#shed(item, reason, effects, nowNs);
       return "taken";
     });
     return effects;
@@ -401,11 +453,15 @@ export class Router {
 
   #expireQueue(nowNs: Nanoseconds, effects: Effect[]): void {
     if (this.queued === 0) return;
-    for (const { item, reason } of this.#admission.expire(this.#ready([]), nowNs)) this.#shed(item, reason, effects);
+    const expired = this.#admission.expire(this.#ready([]), nowNs);
+    for (const { item, reason } of expired) this.#shed(item, reason, effects, nowNs);
   }
 
   #sawFirstToken(open: OpenRequest, sincePlacedNs: Nanoseconds, prefillTokens: number, nowNs: Nanoseconds): void {
     this.log.firstToken(open.decision, sincePlacedNs);
+    // Without events this is the proof that the prompt is cached now, whatever became of others that expected it.
+    const { request } = open;
+    if (!this.#feeds.has(open.replica)) this.index.expect(open.replica, request.sequence, request.blocks, nowNs);
     this.#policy.observe({ kind: "first-token", nowNs, replica: open.replica, sincePlacedNs, prefillTokens });
   }
 
@@ -416,8 +472,7 @@ export class Router {
     this.#activePrefixes?.remove(replica, request.sequence, request.blocks);
     if (ending.cachedTokens !== undefined) {
       this.log.observed(open.decision, ending.cachedTokens);
-      const observedBlocks = Math.ceil(ending.cachedTokens / this.#options.blockTokens);
-      this.index.correct(replica, open.predictedBlocks, observedBlocks);
+      this.#correct(open, ending.cachedTokens);
     }
     if (!open.hasFirstToken && ending.outcome !== "completed") {
       // Nothing says that the prompt was computed there, so nobody shall be sent there for it.
@@ -430,11 +485,21 @@ export class Router {
     this.#policy.observe({ kind: "ended", nowNs, replica, outputTokens });
   }
 
+  /** Tells the index how a prediction held. A whole hit is expected one block short: its last token is computed again. */
+  #correct(open: OpenRequest, cachedTokens: number): void {
+    const { blockTokens } = this.#options;
+    const most = Math.floor(Math.max(0, open.request.promptTokens - 1) / blockTokens);
+    const predicted = Math.min(open.predictedBlocks, most);
+    const observed = Math.ceil(cachedTokens / blockTokens);
+    if (observed < predicted && open.isPredictionOpen) return;
+    this.index.correct(open.replica, predicted, observed);
+  }
+
   #retry(open: OpenRequest, ending: Ending, nowNs: Nanoseconds, effects: Effect[]): boolean {
     const isFailure = ending.outcome === "failed" || ending.outcome === "rejected";
     if (!isFailure || open.hasFirstToken || ending.mayRetry === false) return false;
-    if (open.tried.length + 1 >= this.#options.maxAttempts) return false;
-    open.tried = [...open.tried, open.replica];
+    if (open.attempts >= this.#options.maxAttempts) return false;
+    if (open.replica !== NO_REPLICA) open.tried = [...open.tried, open.replica];
     open.replica = NO_REPLICA;
     if (this.#place(open, nowNs, effects)) return true;
     if (!this.#admission.mayHold || this.#ready(open.tried).length === 0) return false;
@@ -453,6 +518,18 @@ export class Router {
   #ready(tried: readonly number[]): number[] {
     return this.fleet.indices().filter((r) => this.fleet.state(r) === "ready" && !tried.includes(r));
   }
+}
+
+/** Refuses a request that the load model or the index could not digest, before anything is written down for it. */
+function checkRequest(request: RoutedRequest): void {
+  const { id, promptTokens, blocks, sequence, priority = 0 } = request;
+  const complain = (problem: string): never => {
+    throw new WarmpathError("WP_INVALID_INPUT", `request ${id}: ${problem}`);
+  };
+  if (!Number.isInteger(promptTokens) || promptTokens < 0) complain(`promptTokens must be whole, got ${promptTokens}`);
+  if (!Number.isInteger(blocks) || blocks < 0) complain(`blocks must be whole, got ${blocks}`);
+  if (2 * blocks > sequence.length) complain(`blocks is ${blocks}, but the sequence has ${sequence.length / 2} hashes`);
+  if (Number.isNaN(priority)) complain("priority must be a number");
 }
 
 function asEffects(replica: number, request: FeedRequest | undefined): Effect[] {

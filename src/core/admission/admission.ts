@@ -99,9 +99,11 @@ export class Admission<T> {
     );
   }
 
+  /** When there is room again: for somebody who comes back, behind all that already wait. */
   #retryAfterMs(ready: readonly number[], nowNs: Nanoseconds): number {
     const { columns, drainRates } = this.#load;
-    return retryAfterMs(ready, ready.length, columns, this.#watermarks, drainRates, nowNs);
+    const againMs = retryAfterMs(ready, ready.length, columns, this.#watermarks, drainRates, nowNs);
+    return this.queue.size === 0 ? againMs : Math.max(againMs, this.#queueDrainMs(ready, nowNs));
   }
 
   #queueDrainMs(ready: readonly number[], nowNs: Nanoseconds): number {

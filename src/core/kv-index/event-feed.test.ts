@@ -112,6 +112,22 @@ describe("EventFeed", () => {
     expect(events.state).toBe("live");
   });
 
+  it("stays partial although a later gap was filled", () => {
+    const events = feed({ replayDepth: 2 });
+    for (const id of [0, 9, 11]) events.accept(event(id), 0);
+    events.accept(event(10), 0);
+    expect(seen).toEqual(["a0", "a9", "a10", "a11"]);
+    expect(events.state).toBe("partial");
+  });
+
+  it("stays partial when only one of two tiers was cleared", () => {
+    const events = feed();
+    events.accept(event(0), 0);
+    events.accept({ ...event(4), tier: "host" }, 0);
+    events.accept({ ...event(5, "a", "cleared"), tier: "host" }, 0);
+    expect(events.state).toBe("partial");
+  });
+
   it("asks three times for a range that does not come, then gives up on it", () => {
     const events = feed({ replayDepth: 100 });
     events.accept(event(0), 0);

@@ -48,6 +48,9 @@ export class EventFeed {
   #state: FeedState = "empty";
   #incarnation: string | undefined;
   #lastEventId = -1;
+  /** Events were lost that nobody can send again, and nothing has made up for them since. */
+  #hasLost = false;
+  readonly #tiers = new Set<string>();
   #askedNs: Nanoseconds = 0;
   #replayRequests = 0;
   #askedToEventId = -1;
@@ -127,6 +130,7 @@ export class EventFeed {
     }
     this.#sink.restore(snapshot);
     this.#lastEventId = snapshot.lastEventId;
+    this.#hasLost = false;
     this.#state = "live";
     for (const id of this.#waiting.keys()) if (id <= snapshot.lastEventId) this.#waiting.delete(id);
     return this.#applyWaiting(nowNs);
@@ -153,6 +157,8 @@ export class EventFeed {
     this.#incarnation = incarnation;
     this.#lastEventId = -1;
     this.#waiting.clear();
+    this.#hasLost = false;
+    this.#tiers.clear();
     this.#state = "empty";
   }
 
@@ -160,8 +166,14 @@ export class EventFeed {
     this.#sink.apply(event);
     this.#applied++;
     this.#lastEventId = event.eventId;
-    // After a clearing the state is known again, whatever was lost before it.
-    if (this.#state === "empty" || (this.#state === "partial" && event.kind === "cleared")) this.#state = "live";
+    this.#tiers.add(event.tier);
+    // After a clearing the state is known again, whatever was lost before it: of the one tier that is in use.
+    if (event.kind === "cleared" && this.#tiers.size === 1) this.#hasLost = false;
+    if (this.#state === "empty" || this.#state === "partial") this.#state = this.#settled();
+  }
+
+  #settled(): FeedState {
+    return this.#hasLost ? "partial" : "live";
   }
 
   #applyWaiting(nowNs: Nanoseconds): FeedRequest | undefined {
@@ -171,7 +183,7 @@ export class EventFeed {
       const isAskedFor = this.#state === "stale" && this.#lastEventId < this.#askedToEventId;
       return isAskedFor ? undefined : this.#gap(nowNs);
     }
-    if (this.#state === "stale") this.#state = "live";
+    if (this.#state === "stale") this.#state = this.#settled();
     return undefined;
   }
 
@@ -207,11 +219,12 @@ export class EventFeed {
       this.#askedNs = nowNs;
       return { kind: "resync" };
     }
-    this.#state = "partial";
-    for (const event of [...this.#waiting.values()].sort((a, b) => a.eventId - b.eventId)) this.#apply(event);
+    for (const event of [...this.#waiting.values()].sort((a, b) => a.eventId - b.eventId)) {
+      if (event.eventId > this.#lastEventId + 1) this.#hasLost = true;
+      this.#apply(event);
+    }
     this.#waiting.clear();
-    // A clearing among them would have made the feed live again, but events behind it may still be missing.
-    this.#state = "partial";
+    this.#state = this.#settled();
     return undefined;
   }
 }

@@ -1,14 +1,16 @@
+import type { ShedReason } from "../admission/types.ts";
 import type { Nanoseconds } from "../clock.ts";
 import type { FeedState } from "../kv-index/event-feed.ts";
 import type { PolicyParameters } from "../policy/types.ts";
 
-/** Why replicas of the fleet were no candidates, counted by the first filter that removed each. */
+/** Replicas of the fleet that were no candidates, by the first filter that removed each. */
 export interface FilteredReplicas {
-  readonly notReady: number;
+  /** Draining or down. */
+  readonly notReady: readonly string[];
   /** Tried before by the same request. */
-  readonly tried: number;
+  readonly tried: readonly string[];
   /** At or above a watermark of admission. */
-  readonly busy: number;
+  readonly busy: readonly string[];
 }
 
 /** One replica as the policy saw it. */
@@ -52,7 +54,8 @@ export interface DecisionRecord {
   readonly chance: number;
   readonly mayHold: boolean;
 
-  readonly chosen: string;
+  /** Null for a refusal. */
+  readonly chosen: string | null;
   readonly runnerUp: string | null;
   /** How much more the runner-up would have cost, in the policy's unit. */
   readonly margin: number;
@@ -61,7 +64,9 @@ export interface DecisionRecord {
   readonly candidateCount: number;
   readonly filtered: FilteredReplicas;
   /** How far the index could be trusted for the chosen replica. */
-  readonly indexState: FeedState | "approximate";
+  readonly indexState: FeedState | "approximate" | null;
+  /** Why the request was turned away; null where it was placed. */
+  readonly refusal: ShedReason | null;
 
   readonly predictedCachedTokens: number;
   /** What the engine reported; undefined while unknown, or where it never says. */
