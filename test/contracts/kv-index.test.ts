@@ -4,7 +4,7 @@ import { ROOT_HI, ROOT_LO, chainHashes, hashText } from "../../src/core/hash.ts"
 import { KvIndex } from "../../src/core/kv-index/kv-index.ts";
 import { NaiveIndex } from "../../src/core/kv-index/naive-index.ts";
 import type { KvEventBody, KvEvidence, SnapshotRun } from "../../src/core/kv-index/types.ts";
-import { mixPair } from "../../src/core/rng.ts";
+import { Rng, mixPair } from "../../src/core/rng.ts";
 import { TIERS, type Tier } from "../../src/core/replica.ts";
 
 /**
@@ -237,7 +237,7 @@ describe("KvIndex", () => {
         let nowNs = 0;
         for (const operation of script) nowNs = apply([paged], operation, nowNs);
         for (let replica = 0; replica < REPLICAS; replica++) paged.clearReplica(replica);
-        expect(paged.stats()).toMatchObject({ blocks: 0, pages: 0, aliases: 0, expectations: 0 });
+        expect(paged.stats()).toMatchObject({ blocks: 0, pages: 0, chunks: 0, aliases: 0, expectations: 0 });
       }),
       { numRuns: 150 },
     );
@@ -287,7 +287,114 @@ describe("KvIndex", () => {
     expect(index.stats().pages).toBeLessThanOrEqual(64);
   });
 
-  it("numbers lanes so that device lanes are replicas", () => {
-    expect(TIERS[0]).toBe("device");
+  it("gives device lanes the numbers of their replicas, and further tiers lanes of their own", () => {
+    const index = new KvIndex({ maxReplicas: 3, maxBlocks: 256 });
+    const prompt = sequenceOf([1, 2, 3]);
+    index.apply(2, "device", { kind: "stored", parent: null, engine: prompt.slice(0, 2), local: null });
+    index.apply(2, "host", { kind: "stored", parent: null, engine: prompt, local: null });
+    expect(Array.from(index.match(prompt, 3).confirmed.subarray(0, 6))).toEqual([0, 0, 1, 0, 0, 3]);
+  });
+
+  it.each([1, 2, 3, 4])("agrees over a long stream with many replicas on every tier (seed %i)", (seed) => {
+    const lanes = { maxReplicas: 24 };
+    const naive = new NaiveIndex(lanes);
+    const paged = new KvIndex({
+      ...lanes,
+      maxBlocks: 1 << 14,
+      maxChunks: 1 << 12,
+      maxCopies: 1 << 13,
+      maxAliases: 1 << 15,
+    });
+    const stream = new Stream(seed, lanes.maxReplicas);
+    for (let step = 0; step < 800; step++) {
+      stream.apply([naive, paged]);
+      if (step % 20 > 0) continue;
+      for (const prompt of stream.prompts) expect(depths(paged, prompt)).toBe(depths(naive, prompt));
+      expect(paged.stats().blocks).toBe(naive.blocks);
+    }
+    for (let replica = 0; replica < lanes.maxReplicas; replica++) paged.clearReplica(replica);
+    expect(paged.stats()).toMatchObject({ blocks: 0, pages: 0, chunks: 0, aliases: 0, expectations: 0 });
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])("confirms nothing untrue when every table is far too small (seed %i)", (seed) => {
+    const lanes = { maxReplicas: 24 };
+    const naive = new NaiveIndex(lanes);
+    const small = { maxBlocks: 256, maxAliases: 300, maxChunks: 4, maxExpectations: 64, maxCopies: 8 };
+    const paged = new KvIndex({ ...lanes, ...small });
+    const stream = new Stream(seed, lanes.maxReplicas);
+    for (let step = 0; step < 1500; step++) {
+      stream.apply([naive, paged]);
+      if (step % 20 > 0) continue;
+      for (const prompt of stream.prompts) {
+        const most = naive.match(prompt, prompt.length / 2).confirmed;
+        const got = paged.match(prompt, prompt.length / 2).confirmed;
+        expect(got.every((depth, lane) => depth <= most[lane])).toBe(true);
+      }
+    }
+    expect(paged.stats().evictedPages).toBeGreaterThan(0);
+    for (let replica = 0; replica < lanes.maxReplicas; replica++) paged.clearReplica(replica);
+    expect(paged.stats()).toMatchObject({ blocks: 0, pages: 0, chunks: 0, aliases: 0, expectations: 0 });
+  });
+
+  it("is not misled by an engine that stores the same tokens under two hashes", () => {
+    const index = new KvIndex({ maxReplicas: 1, maxBlocks: 256, maxAliases: 256 });
+    const rename = (hashes: Uint32Array, salt: number): Uint32Array => hashes.map((lane) => mixPair(lane, salt));
+    for (let topic = 0; topic < 400; topic++) {
+      const path = [topic, topic + 1, topic + 2];
+      const prompt = sequenceOf(path);
+      const [one, other] = [rename(prompt, 1), rename(prompt, 2)];
+      index.apply(0, "device", { kind: "stored", parent: null, engine: one, local: localsOf(path) });
+      index.apply(0, "device", { kind: "stored", parent: null, engine: other, local: localsOf(path) });
+      expect(index.match(prompt, 3).confirmed[0]).toBe(3);
+      index.apply(0, "device", { kind: "removed", engine: one });
+      expect(index.match(prompt, 3).confirmed[0]).toBe(3);
+      index.apply(0, "device", { kind: "removed", engine: other });
+      expect(index.match(prompt, 3).confirmed[0]).toBe(0);
+      // The first name outlived its block; it must not stand for whatever takes the block's place.
+      const stray = { kind: "stored", parent: one.slice(4), engine: rename(prompt, 3), local: localsOf(path) } as const;
+      index.apply(0, "device", stray);
+      expect(index.stats().blocks).toBe(0);
+    }
   });
 });
+
+/** A long seeded stream of operations on a tree of prompts, for what short random scripts do not reach. */
+class Stream {
+  readonly prompts: readonly Uint32Array[];
+  readonly #paths: readonly Path[];
+  readonly #rng: Rng;
+  readonly #replicas: number;
+  #nowNs = 0;
+
+  constructor(seed: number, replicas: number) {
+    this.#rng = new Rng(seed);
+    this.#replicas = replicas;
+    const paths: number[][] = [];
+    for (let i = 0; i < 16; i++) {
+      const base = i > 0 && this.#rng.below(4) > 0 ? paths[this.#rng.below(paths.length)] : [];
+      const added = Array.from({ length: 1 + this.#rng.below(40) }, () => this.#rng.below(1e6));
+      paths.push([...base.slice(0, this.#rng.below(base.length + 1)), ...added].slice(0, 80));
+    }
+    this.#paths = paths;
+    this.prompts = paths.map(sequenceOf);
+  }
+
+  apply(indexes: readonly KvEvidence[]): void {
+    const rng = this.#rng;
+    const replica = rng.below(this.#replicas);
+    const path = this.#paths[rng.below(this.#paths.length)];
+    const tier = rng.below(6) > 1 ? "device" : TIERS[rng.below(TIERS.length)];
+    const change = { replica, tier, path, a: rng.uniform(), b: rng.uniform(), reversed: rng.below(2) === 0 };
+    const pick = rng.below(100);
+    const seconds = rng.below(20);
+    let operation: Operation;
+    if (pick < 45) operation = { op: "stored", ...change };
+    else if (pick < 80) operation = { op: "removed", ...change };
+    else if (pick < 90) operation = { op: "expect", replica, path };
+    else if (pick < 93) operation = { op: "retract", ...change };
+    else if (pick < 96) operation = { op: "advance", seconds };
+    else if (pick < 97) operation = { op: "cleared", replica, tier };
+    else operation = { op: pick < 98 ? "drop" : "copy", replica };
+    this.#nowNs = apply(indexes, operation, this.#nowNs);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * One simulated run in a process of its own. Outside the clock: reading the trace. Inside: hashing prompts, routing, engines,
+ * KV events, request records and all compilation. Prints one line of JSON. Started by bench.ts.
+ */
+import { performance } from "node:perf_hooks";
+import { createPolicy } from "../../src/core/policy/registry.ts";
+import { Router } from "../../src/core/router.ts";
+import { engineProfile } from "../../src/sim/engine/profile.ts";
+import { simulateFleet } from "../../src/sim/fleet/virtual-fleet.ts";
+import { nearestConstants } from "../../src/sim/timing/constants.ts";
+import { findGpu } from "../../src/sim/timing/gpus.ts";
+import { findModel } from "../../src/sim/timing/models.ts";
+import { StepTimer } from "../../src/sim/timing/step-timer.ts";
+import { Schedule } from "../../src/workload/schedule.ts";
+import { TraceSessions } from "../../src/workload/trace/trace-sessions.ts";
+import { atSpeed, readTimedTrace, syntheticTimedTrace, tiled } from "./workload.ts";
+
+export interface TwinMeasureRequest {
+  readonly trace: string | null;
+  readonly requests: number;
+  readonly workers: number;
+  readonly speed: number;
+  readonly blockTokens: number;
+  readonly policy: string;
+  readonly tokenTimes: boolean;
+}
+
+export interface TwinMeasureResult {
+  readonly wallSeconds: number;
+  readonly cpuSeconds: number;
+  readonly requestsPerSecond: number;
+  readonly hitRatio: number;
+  readonly events: number;
+  readonly steps: number;
+  readonly engineRuns: number;
+  readonly kvEvents: number;
+  readonly completed: number;
+  readonly simulatedSeconds: number;
+  readonly ttftP50Ms: number;
+}
+
+const TRACE_BLOCK_TOKENS = 512;
+/** 0.9 of an H100 after Qwen3-32B in FP8, with KV in FP8: 4,410 blocks of 64. */
+const POOL_TOKENS = 282_240;
+
+process.stdout.write(`${JSON.stringify(measure(JSON.parse(process.argv[2]) as TwinMeasureRequest))}\n`);
+
+function measure(request: TwinMeasureRequest): TwinMeasureResult {
+  const { blockTokens } = request;
+  const poolBlocks = Math.floor(POOL_TOKENS / blockTokens);
+  const source = request.trace === null ? syntheticTimedTrace(12_000, 7) : readTimedTrace(request.trace);
+  const rows = atSpeed(tiled(source, request.requests), request.speed);
+  const sessions = new TraceSessions(rows, TRACE_BLOCK_TOKENS);
+  const gpu = findGpu("h100");
+  const model = findModel("qwen3-32b");
+  if (gpu === undefined || model === undefined) throw new Error("the twin knows no H100 or no Qwen3-32B");
+  const { constants } = nearestConstants("vllm", "", "fp8", gpu.generation);
+  globalThis.gc?.();
+  const wallStart = performance.now();
+  const cpuStart = process.cpuUsage();
+  const timer = new StepTimer({ model, gpu, tensorParallel: 1, weights: "fp8", kv: "fp8", constants });
+  const router = new Router(createPolicy(request.policy, {}), {
+    blockTokens,
+    maxReplicas: request.workers,
+    maxBlocks: poolBlocks * request.workers * 2,
+    admission: { mode: "engine" },
+    seed: 1,
+  });
+  const limits = {
+    blockTokens,
+    poolBlocks,
+    maxSequences: 1024,
+    maxTokensPerStep: 8192,
+    chunkedPrefill: true,
+    prefixReuse: true,
+  };
+  const profile = engineProfile("vllm");
+  const result = simulateFleet({
+    router,
+    workers: Array.from({ length: request.workers }, (_, i) => ({ name: `w${i}`, engine: { profile, limits, timer } })),
+    source: new Schedule(sessions),
+    blockTokens,
+    feed: { replayDepth: 0, snapshot: true },
+    tokenTimes: request.tokenTimes,
+    seed: 1,
+  });
+  const cpu = process.cpuUsage(cpuStart);
+  const wallSeconds = (performance.now() - wallStart) / 1000;
+  const engines = result.workers.map(({ engine }) => engine);
+  const sum = (of: (engine: (typeof engines)[number]) => number): number => engines.reduce((a, e) => a + of(e), 0);
+  const ttfts = result.records
+    .flatMap((r) => (r.firstContentNs === undefined ? [] : [r.firstContentNs - r.intendedNs]))
+    .sort((a, b) => a - b);
+  return {
+    wallSeconds,
+    cpuSeconds: (cpu.user + cpu.system) / 1e6,
+    requestsPerSecond: request.requests / wallSeconds,
+    hitRatio: sum((e) => e.cachedTokens) / sum((e) => e.promptTokens),
+    events: result.counts.events,
+    steps: result.counts.steps,
+    engineRuns: result.counts.engineRuns,
+    kvEvents: result.counts.kvEvents,
+    completed: result.accounting.completed,
+    simulatedSeconds: result.endNs / 1e9,
+    ttftP50Ms: (ttfts[ttfts.length >> 1] ?? 0) / 1e6,
+  };
+}
