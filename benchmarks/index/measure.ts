@@ -90,7 +90,7 @@ function writesPerCpuSecond(wanted: MeasureRequest, work: IndexWorkload): number
 /** What it costs to live at the cap: every store makes room first, and aliases go with what is forgotten. */
 function capped(wanted: MeasureRequest, work: IndexWorkload): MeasureResult {
   const half = Math.ceil(work.peakHeld / 2);
-  const index = new KvIndex({ maxReplicas: wanted.workers, maxBlocks: half, maxAliases: half });
+  const index = new KvIndex({ maxReplicas: wanted.workers, maxBlocks: half });
   replay(index, work);
   globalThis.gc?.();
   const start = process.cpuUsage();

@@ -14,9 +14,9 @@ export interface RouterOptions {
   readonly maxReplicas: number;
   /** Hard cap of the KV index, in blocks. */
   readonly maxBlocks: number;
-  /** Blocks held under engines' own hashes; 0 where all workers speak ours. */
+  /** Blocks held under engines' own hashes, added over all replicas; takes memory only if some engine speaks them. */
   readonly maxAliases?: number;
-  /** Blocks that may be expected at once; replicas without events need room for the KV blocks of each. */
+  /** Blocks that may be expected at once; replicas without events add room for their KV blocks when they join. */
   readonly maxExpectations?: number;
   readonly admission?: AdmissionOptions;
   readonly records?: DecisionLogOptions;
@@ -60,8 +60,8 @@ export function resolveRouterOptions(options: RouterOptions): ResolvedRouterOpti
     blockTokens: options.blockTokens,
     maxReplicas: options.maxReplicas,
     maxBlocks: options.maxBlocks,
-    maxAliases: options.maxAliases ?? 0,
-    maxExpectations: options.maxExpectations ?? Math.max(4096, options.maxBlocks >> 2),
+    maxAliases: options.maxAliases ?? 2 * options.maxBlocks,
+    maxExpectations: options.maxExpectations ?? Math.max(4096, options.maxBlocks >> 4),
     mode: options.admission?.mode ?? "queue",
     watermarks: options.admission?.watermarks ?? DEFAULT_WATERMARKS,
     queue: options.admission?.queue ?? DEFAULT_QUEUE,

@@ -1,8 +1,11 @@
 const MAX_LOAD = 0.85;
 const WORDS = 4;
 const EMPTY = -1;
-/** How far a full table is searched for room before it refuses: a few microseconds. */
-const RECLAIM_SLOTS = 512;
+/** How full the table may be before every set looks at some slots for aliases that are void. */
+const CROWDED = 0.75;
+const RECLAIM_SLOTS = 8;
+/** How far a full table is searched before it refuses: a few microseconds. */
+const URGENT_SLOTS = 256;
 
 /** Whether an alias still means what it meant when it was set. */
 export type AliasCheck = (replica: number, block: number, check: number) => boolean;
@@ -57,7 +60,9 @@ export class AliasTable {
       this.#words[known * WORDS + 3] = block;
       return true;
     }
-    if (this.#size >= this.maxEntries && !this.#reclaim()) return false;
+    // A little at every set while room is short, so that nobody has to wait for all of it.
+    if (this.#size > this.maxEntries * CROWDED) this.#reclaim(RECLAIM_SLOTS);
+    if (this.#size >= this.maxEntries && !this.#reclaim(URGENT_SLOTS)) return false;
     this.#size++;
     this.#insert(owner, lo, hi, block);
     return true;
@@ -97,9 +102,9 @@ export class AliasTable {
   }
 
   /** Looks at some slots from where it last stopped and drops what is not current; true if that made room. */
-  #reclaim(): boolean {
+  #reclaim(slots: number): boolean {
     const before = this.#size;
-    for (let looked = 0; looked < RECLAIM_SLOTS; looked++) {
+    for (let looked = 0; looked < slots; looked++) {
       if (this.#hand >= this.#homes) this.#hand = 0;
       if (this.#words[this.#hand * WORDS + 3] !== EMPTY && !this.#isCurrentAt(this.#hand)) this.#removeSlot(this.#hand);
       else this.#hand++;

@@ -70,7 +70,7 @@ export class KvIndex implements KvEvidence {
       lanes,
     });
     this.#maxBlocks = maxPages * PAGE_BLOCKS;
-    this.#maxAliases = options.maxAliases ?? this.#maxBlocks;
+    this.#maxAliases = options.maxAliases ?? 2 * this.#maxBlocks;
     this.#capacities = new CapacityEstimates(options.maxReplicas);
     this.#expectationNs = options.expectationNs ?? 30 * NS_PER_SECOND;
     this.#match = { cached: new Int32Array(lanes), confirmed: new Int32Array(lanes) };
