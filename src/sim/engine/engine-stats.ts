@@ -1,0 +1,100 @@
+/** What an engine has done so far. */
+export interface EngineStats {
+  readonly steps: number;
+  /** Decode steps are run together where nothing can come in between; this is how often the engine was really run. */
+  readonly runs: number;
+  readonly busyNs: number;
+  /** Means over busy time. */
+  readonly meanRunning: number;
+  readonly meanHeldBlocks: number;
+  readonly maxRunning: number;
+  readonly maxQueued: number;
+  readonly maxHeldBlocks: number;
+  readonly poolBlocks: number;
+  readonly evictedBlocks: number;
+  readonly preemptions: number;
+  /** Prompt tokens of admitted requests, each counted once, and those of them found in the cache. */
+  readonly promptTokens: number;
+  readonly cachedTokens: number;
+  /** Tokens computed as prompts, again after a preemption too. */
+  readonly prefillTokens: number;
+  readonly outputTokens: number;
+  readonly finished: number;
+  readonly rejected: number;
+  /** Accepted drafts over proposed ones; 0 without speculation. */
+  readonly acceptanceRate: number;
+}
+
+const LIMB = 2 ** 50;
+
+/** A sum of integers that stays exact beyond 2^53, so that it does not depend on how time was cut. */
+export class ExactSum {
+  #high = 0;
+  #low = 0;
+
+  add(value: number): void {
+    this.#low += value;
+    if (this.#low < LIMB) return;
+    const carried = Math.floor(this.#low / LIMB);
+    this.#high += carried;
+    this.#low -= carried * LIMB;
+  }
+
+  get value(): number {
+    return this.#high * LIMB + this.#low;
+  }
+}
+
+/** Running totals behind `EngineStats`; the engine writes, nobody else. */
+export class EngineTotals {
+  steps = 0;
+  runs = 0;
+  busyNs = 0;
+  maxRunning = 0;
+  maxQueued = 0;
+  maxHeldBlocks = 0;
+  preemptions = 0;
+  promptTokens = 0;
+  cachedTokens = 0;
+  prefillTokens = 0;
+  outputTokens = 0;
+  finished = 0;
+  rejected = 0;
+  proposedDrafts = 0;
+  acceptedDrafts = 0;
+  readonly #runningNs = new ExactSum();
+  readonly #heldNs = new ExactSum();
+
+  /** Some busy time in which nothing changed. */
+  spent(ns: number, running: number, heldBlocks: number): void {
+    this.busyNs += ns;
+    this.#runningNs.add(running * ns);
+    this.#heldNs.add(heldBlocks * ns);
+    if (running > this.maxRunning) this.maxRunning = running;
+    if (heldBlocks > this.maxHeldBlocks) this.maxHeldBlocks = heldBlocks;
+  }
+
+  snapshot(poolBlocks: number, evictedBlocks: number): EngineStats {
+    const busy = this.busyNs === 0 ? 1 : this.busyNs;
+    return {
+      steps: this.steps,
+      runs: this.runs,
+      busyNs: this.busyNs,
+      meanRunning: this.#runningNs.value / busy,
+      meanHeldBlocks: this.#heldNs.value / busy,
+      maxRunning: this.maxRunning,
+      maxQueued: this.maxQueued,
+      maxHeldBlocks: this.maxHeldBlocks,
+      poolBlocks,
+      evictedBlocks,
+      preemptions: this.preemptions,
+      promptTokens: this.promptTokens,
+      cachedTokens: this.cachedTokens,
+      prefillTokens: this.prefillTokens,
+      outputTokens: this.outputTokens,
+      finished: this.finished,
+      rejected: this.rejected,
+      acceptanceRate: this.proposedDrafts === 0 ? 0 : this.acceptedDrafts / this.proposedDrafts,
+    };
+  }
+}

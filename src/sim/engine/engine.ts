@@ -1,0 +1,495 @@
+import type { Nanoseconds } from "../../core/clock.ts";
+import { WarmpathError } from "../../core/errors.ts";
+import type { ReplicaSnapshot } from "../../core/kv-index/types.ts";
+import { Rng } from "../../core/rng.ts";
+import type { StepShape, StepTimer } from "../timing/step-timer.ts";
+import {
+  type EngineFinish,
+  type EngineGrowth,
+  type EngineRequest,
+  type EngineSignal,
+  requireTokens,
+  Sequence,
+} from "./engine-request.ts";
+import { type EngineStats, EngineTotals } from "./engine-stats.ts";
+import { KvEventLog, type TimedKvEvent } from "./kv-event-log.ts";
+import { type EngineLimits, type EngineProfile, requireRunnable, type SpeculationLimits } from "./profile.ts";
+import { Scheduler } from "./scheduler.ts";
+import { SpeculativeBatch } from "./speculative-batch.ts";
+import { StepLog } from "./step-log.ts";
+import { Stretch } from "./stretch.ts";
+
+/** What times a step; a `SpeculativeTimer` does too. */
+export interface StepDuration {
+  stepPs(step: Readonly<StepShape>): number;
+}
+
+export interface EngineOptions {
+  readonly profile: EngineProfile;
+  readonly limits: EngineLimits;
+  readonly timer: StepTimer;
+  readonly speculation?: SpeculationLimits & { readonly timer: StepDuration; readonly seed: number };
+  /** Name of this life of the engine, in its events. */
+  readonly incarnation: string;
+  readonly kvEvents: boolean;
+  /** Whether decode steps run together where nothing can come in between; the results are the same. */
+  readonly coalesce: boolean;
+  /** When growth is reported: whenever a request's tokens fill a block, after every step, or never. */
+  readonly growth: "block" | "step" | "none";
+  readonly tokenTimes: boolean;
+  /** Steps without a token after which the engine is taken to be stuck; by default far more than any prompt needs. */
+  readonly mostFruitlessSteps?: number;
+}
+
+/** What came of the time an engine was run, in order of time; empty the arrays once they are read. */
+export interface EngineEffects {
+  readonly firstTokens: EngineSignal[];
+  readonly growth: EngineGrowth[];
+  readonly finished: EngineFinish[];
+  readonly kvEvents: TimedKvEvent[];
+}
+
+/**
+ * One replica's engine: continuous batching over a paged KV cache. Pure: a driver tells it the time. `beginStep` fixes what
+ * happens until the time it returns; `endStep` makes it visible. A run of decode steps is one such stretch: it is brought
+ * up to any moment by `advanceTo` and ends early when a request comes, after the step that is under way.
+ */
+export class Engine {
+  readonly effects: EngineEffects = { firstTokens: [], growth: [], finished: [], kvEvents: [] };
+  readonly #options: EngineOptions;
+  readonly #scheduler: Scheduler;
+  readonly #speculative: SpeculativeBatch | undefined;
+  readonly #events: KvEventLog;
+  readonly #log: StepLog;
+  readonly #stretch = new Stretch();
+  readonly #totals = new EngineTotals();
+  readonly #byKey = new Map<number, Sequence>();
+  readonly #shape: StepShape = {
+    prefillTokens: 0,
+    prefillPairs: 0,
+    decodeSequences: 0,
+    decodeTokens: 0,
+    contextTokens: 0,
+    sampledRows: 0,
+    prefillSequences: 0,
+  };
+  readonly #isMixed: boolean;
+  /** Decode step whose blocks are taken. */
+  #blocksTakenFor = -1;
+  #lastStepNs = -1;
+  #nextChangeNs = Number.POSITIVE_INFINITY;
+  #cancelled = 0;
+  #fruitlessSteps = 0;
+  readonly #mostFruitlessSteps: number;
+
+  constructor(options: EngineOptions) {
+    const { profile, limits, speculation } = options;
+    requireRunnable(profile, limits, speculation?.drafts ?? 0);
+    this.#options = options;
+    this.#isMixed = profile.prefillSteps === "mixed";
+    this.#log = new StepLog(options.tokenTimes, this.#isMixed);
+    this.#events = new KvEventLog(options.incarnation, options.kvEvents, this.effects.kvEvents);
+    this.#speculative =
+      speculation === undefined ? undefined : new SpeculativeBatch(speculation, new Rng(speculation.seed));
+    this.#scheduler = new Scheduler(profile, limits, this.#speculative, this.#events, (sequence) => {
+      this.#totals.preemptions += 1;
+      this.#log.leave(sequence);
+    });
+    const poolTokens = limits.poolBlocks * limits.blockTokens;
+    this.#mostFruitlessSteps = options.mostFruitlessSteps ?? 1000 + 8 * Math.ceil(poolTokens / limits.maxTokensPerStep);
+  }
+
+  /** Requests in the batch, those whose prompt is being computed included. */
+  get running(): number {
+    return this.#scheduler.running.length;
+  }
+
+  get queued(): number {
+    return this.#scheduler.waiting.size;
+  }
+
+  get heldBlocks(): number {
+    return this.#scheduler.cache.heldBlocks;
+  }
+
+  get isStepping(): boolean {
+    return this.#stretch.isUnderWay;
+  }
+
+  get hasWork(): boolean {
+    return this.#scheduler.hasWork;
+  }
+
+  /** When `advanceTo` has something to do next; Infinity while it has not. */
+  get nextChangeNs(): Nanoseconds {
+    return this.#nextChangeNs;
+  }
+
+  get stats(): EngineStats {
+    const { cache } = this.#scheduler;
+    return this.#totals.snapshot(cache.poolBlocks, cache.evictedBlocks);
+  }
+
+  /** Takes a request in; returns why it never can run here, or undefined. The stretch under way may end earlier now. */
+  submit(request: EngineRequest, nowNs: Nanoseconds): string | undefined {
+    if (this.#byKey.has(request.key)) {
+      throw new WarmpathError("WP_DUPLICATE_REQUEST", `request ${request.key} is already in the engine`);
+    }
+    requireTokens(request);
+    const refusal = this.#scheduler.refusal(request);
+    if (refusal !== undefined) {
+      this.#totals.rejected += 1;
+      return refusal;
+    }
+    const sequence = new Sequence(request, nowNs);
+    this.#byKey.set(request.key, sequence);
+    const { waiting } = this.#scheduler;
+    const wasEmpty = waiting.size === 0;
+    waiting.push(sequence);
+    if (waiting.size > this.#totals.maxQueued) this.#totals.maxQueued = waiting.size;
+    // Whoever stands behind another, or has no slot, cannot be admitted before something ends.
+    if (wasEmpty && this.#scheduler.hasFreeSlot) this.#cut(nowNs);
+    return undefined;
+  }
+
+  /** Takes a request out: at once if it waits, else at the end of the step under way. False if it is not here. */
+  cancel(key: number, nowNs: Nanoseconds): boolean {
+    const sequence = this.#byKey.get(key);
+    if (sequence === undefined || sequence.isCancelled) return false;
+    sequence.isCancelled = true;
+    this.#cancelled += 1;
+    if (this.#scheduler.withdraw(sequence)) this.#end(sequence, nowNs);
+    else if (!this.#stretch.isUnderWay) this.#dropCancelled(nowNs);
+    // Who stood behind it may have room now.
+    this.#cut(nowNs);
+    return true;
+  }
+
+  /** Begins the next step, or run of steps, and returns when it ends; undefined if there is nothing to do. */
+  beginStep(nowNs: Nanoseconds): Nanoseconds | undefined {
+    if (this.#stretch.isUnderWay) throw new WarmpathError("WP_INVALID_STATE", "the engine is in a step already");
+    const scheduler = this.#scheduler;
+    if (!scheduler.hasWork) return undefined;
+    if (nowNs < this.#stretch.clock.nowNs) {
+      throw new WarmpathError(
+        "WP_INVALID_STATE",
+        `a step cannot begin at ${nowNs}, before ${this.#stretch.clock.nowNs}`,
+      );
+    }
+    const isBackToBack = nowNs === this.#stretch.clock.nowNs && this.#lastStepNs >= 0;
+    if (nowNs > this.#stretch.clock.nowNs) this.#stretch.clock.wakeAt(nowNs);
+    // Scheduled while the step before was under way, it knows only who had come when that one began.
+    const isAhead = this.#options.profile.asyncSchedulingDepth === 1 && isBackToBack && scheduler.isBusy;
+    scheduler.plan(isAhead ? this.#lastStepNs : nowNs);
+    this.#blocksTakenFor = scheduler.batch.step;
+    if (this.#options.profile.eventFlush === "async") this.#events.flush(nowNs);
+    this.#stretch.done = 0;
+    this.#stretch.isRun = scheduler.chunks.length === 0;
+    this.#stretch.steps = this.#stretch.isRun ? this.#planRun() : 1;
+    if (!this.#stretch.isRun) {
+      this.#stretch.run.aPs = this.#shapeStep();
+      this.#stretch.run.bPs = 0;
+    }
+    if (this.#stretch.steps === 0) {
+      const first = scheduler.waiting.first?.request.key;
+      throw new WarmpathError("WP_INVALID_STATE", `the engine makes no progress: request ${first} cannot be admitted`);
+    }
+    this.#stretch.isUnderWay = true;
+    this.#findNextChange();
+    return this.endNs;
+  }
+
+  /** When the stretch under way ends. */
+  get endNs(): Nanoseconds {
+    return this.#stretch.endNs;
+  }
+
+  /** Brings a run of decode steps up to `nowNs`: the steps that are over by then take effect, except the last one. */
+  advanceTo(nowNs: Nanoseconds): void {
+    if (nowNs < this.#nextChangeNs) return;
+    const over = this.#stretch.stepsOverBy(nowNs);
+    if (over > this.#stretch.done) this.#runDecodes(over);
+    if (this.#options.profile.eventFlush === "async") this.#takeBlocksInFlight(nowNs);
+    this.#findNextChange();
+  }
+
+  /** Counts every step that is over by now, for the statistics of a run that stops in the middle of one. */
+  settleAt(nowNs: Nanoseconds): void {
+    const { isUnderWay, isRun, done } = this.#stretch;
+    if (!isUnderWay || !isRun || this.#stretch.steps === 1) return;
+    const over = this.#stretch.stepsOverBy(nowNs);
+    if (over > done) this.#runDecodes(over);
+    this.#takeBlocks();
+  }
+
+  /** Tokens a request has by now; 0 if it is not here. */
+  outputOf(key: number, nowNs: Nanoseconds): number {
+    const sequence = this.#byKey.get(key);
+    if (sequence === undefined) return 0;
+    if (sequence.state !== "decoding" || this.#speculative !== undefined) return sequence.generated;
+    const generated = this.#scheduler.batch.generatedOf(sequence);
+    if (!this.#stretch.isUnderWay || !this.#stretch.isRun) return generated;
+    return generated + Math.max(0, this.#stretch.stepsOverBy(nowNs) - this.#stretch.done);
+  }
+
+  /** Ends the stretch under way; what came of it is in `effects`. */
+  endStep(nowNs: Nanoseconds): EngineEffects {
+    if (!this.#stretch.isUnderWay || nowNs !== this.endNs) {
+      const state = this.#stretch.isUnderWay ? `the step ends at ${this.endNs}` : "there is no step";
+      throw new WarmpathError("WP_INVALID_STATE", `endStep at ${nowNs}, but ${state}`);
+    }
+    const scheduler = this.#scheduler;
+    const outputBefore = this.#totals.outputTokens;
+    const decoding = scheduler.decoding;
+    const decodes = this.#stretch.isRun || this.#isMixed ? decoding : 0;
+    if (decodes > 0 && this.#speculative === undefined) this.#runDecodes(this.#stretch.steps);
+    else {
+      this.#spend(0, 1);
+      if (decodes > 0) this.#speculate(nowNs);
+    }
+    this.#log.add(this.#stretch, decodes, scheduler.chunks.length);
+    this.#lastStepNs = this.#stretch.timeAfter(this.#stretch.steps - 1);
+    this.#stretch.end();
+    this.#nextChangeNs = Number.POSITIVE_INFINITY;
+    this.#totals.runs += 1;
+    for (const sequence of scheduler.lingering) scheduler.release(sequence);
+    if (scheduler.lingering.length > 0) scheduler.lingering.length = 0;
+    if (decodes > 0) this.#finishDecodes(nowNs);
+    for (const sequence of scheduler.chunks) this.#endChunk(sequence, nowNs);
+    if (scheduler.chunks.length > 0) scheduler.chunks.length = 0;
+    this.#dropCancelled(nowNs);
+    this.#events.flush(nowNs);
+    this.#watchProgress(outputBefore);
+    return this.effects;
+  }
+
+  /** All that can be found in the cache, as of the last event made. */
+  snapshot(nowNs: Nanoseconds): ReplicaSnapshot {
+    this.advanceTo(nowNs);
+    this.#takeBlocksInFlight(nowNs);
+    return {
+      incarnation: this.#events.incarnation,
+      lastEventId: this.#events.lastEventId,
+      runs: this.#scheduler.cache.contents().map(([sequence, from, to]) => ({
+        tier: "device" as const,
+        sequence: sequence.subarray(2 * from, 2 * to),
+        engine: null,
+      })),
+    };
+  }
+
+  /** Plans decode steps up to whatever comes first: an end, missing blocks, a change of the formula; 0 if none can run. */
+  #planRun(): number {
+    const scheduler = this.#scheduler;
+    const { batch } = scheduler;
+    if (scheduler.decoding + scheduler.lingering.length === 0) return 0;
+    const isSteady = this.#speculative === undefined && scheduler.lingering.length === 0;
+    if (!isSteady || !this.#options.coalesce) {
+      this.#stretch.run.aPs = this.#shapeStep();
+      this.#stretch.run.bPs = 0;
+      return 1;
+    }
+    this.#options.timer.decodeAffine(batch.size, batch.contextTokens, this.#stretch.run);
+    // Somebody who came too late for this step will be admitted at the next.
+    if (scheduler.mayAdmitNext) return 1;
+    const wanted = Math.min(batch.nextFinish - batch.step, this.#stretch.run.validSteps);
+    return batch.stepsWithin(scheduler.cache.available, wanted);
+  }
+
+  #shapeStep(): number {
+    const shape = this.#scheduler.shapeStep(this.#stretch.isRun || this.#isMixed, this.#shape);
+    this.#totals.prefillTokens += shape.prefillTokens;
+    return (this.#options.speculation?.timer ?? this.#options.timer).stepPs(shape);
+  }
+
+  #cut(nowNs: Nanoseconds): void {
+    this.#stretch.cut(nowNs);
+    this.#findNextChange();
+  }
+
+  /** Runs decode steps until `until` of the stretch are over, from one block boundary to the next. */
+  #runDecodes(until: number): void {
+    const scheduler = this.#scheduler;
+    const { batch } = scheduler;
+    while (this.#stretch.done < until) {
+      this.#takeBlocks();
+      const limit = until - this.#stretch.done;
+      const boundary = batch.nextBoundary(0, limit);
+      const steps = Math.min(boundary, limit);
+      if (steps > 1 && this.#events.hasPending) this.#events.flush(this.#stretch.timeAfter(this.#stretch.done + 1));
+      this.#spend(this.#stretch.done, this.#stretch.done + steps);
+      batch.advance(steps);
+      this.#stretch.done += steps;
+      this.#totals.outputTokens += steps * batch.size;
+      const atNs = this.#stretch.timeAfter(this.#stretch.done);
+      if (boundary === steps) this.#fillBlocks(atNs);
+      if (this.#options.growth === "step") this.#reportAll(atNs);
+      // Of the last step more may come, and its events leave together.
+      if (this.#stretch.done < this.#stretch.steps) this.#events.flush(atNs);
+    }
+  }
+
+  /** Takes the blocks of the coming step of a run, if they are not taken yet. */
+  #takeBlocks(): void {
+    const scheduler = this.#scheduler;
+    if (this.#blocksTakenFor === scheduler.batch.step) return;
+    this.#blocksTakenFor = scheduler.batch.step;
+    scheduler.takeNextBlocks();
+    const isAsync = this.#options.profile.eventFlush === "async";
+    if (isAsync) this.#events.flush(this.#stretch.timeAfter(this.#stretch.done));
+  }
+
+  /** Does for a run what the beginning of its present step would have done; a step begins after all else of its moment. */
+  #takeBlocksInFlight(nowNs: Nanoseconds): void {
+    const { isUnderWay, isRun, done } = this.#stretch;
+    if (isUnderWay && isRun && this.#speculative === undefined && nowNs > this.#stretch.timeAfter(done))
+      this.#takeBlocks();
+  }
+
+  /** Those who need a block next have just filled one: it becomes findable, and the router hears of their tokens. */
+  #fillBlocks(atNs: Nanoseconds): void {
+    const { batch } = this.#scheduler;
+    const isVisible = this.#options.profile.outputVisibleAt === "filled";
+    for (const sequence of batch.needingBlock(0)) {
+      if (isVisible) this.#scheduler.publish(sequence, batch.computedOf(sequence));
+      if (this.#options.growth === "block") this.#report(sequence, batch.generatedOf(sequence), atNs);
+    }
+  }
+
+  #reportAll(atNs: Nanoseconds): void {
+    const { running, batch } = this.#scheduler;
+    for (const sequence of running) {
+      if (sequence.state === "decoding") this.#report(sequence, batch.generatedOf(sequence), atNs);
+    }
+  }
+
+  #report(sequence: Sequence, generated: number, atNs: Nanoseconds): void {
+    const tokens = generated - sequence.reported;
+    if (tokens <= 0) return;
+    sequence.reported = generated;
+    this.effects.growth.push({ key: sequence.request.key, atNs, tokens });
+  }
+
+  #speculate(atNs: Nanoseconds): void {
+    const speculative = this.#speculative;
+    if (speculative === undefined) return;
+    for (const sequence of speculative.sequences) {
+      const before = sequence.generated;
+      this.#totals.proposedDrafts += speculative.drafts;
+      this.#totals.acceptedDrafts += speculative.gain(sequence);
+      this.#totals.outputTokens += sequence.generated - before;
+      if (this.#options.profile.outputVisibleAt === "filled") this.#scheduler.publish(sequence, sequence.computed);
+      if (this.#options.growth !== "none") this.#report(sequence, sequence.generated, atNs);
+    }
+  }
+
+  #finishDecodes(nowNs: Nanoseconds): void {
+    const { batch, running } = this.#scheduler;
+    const isExplicit = this.#speculative !== undefined;
+    if (!isExplicit && batch.nextFinish > batch.step) return;
+    // In the order of the running list, which ending changes.
+    for (let i = 0; i < running.length;) {
+      const sequence = running[i];
+      const { state, finishStep, generated, request } = sequence;
+      const isLast = isExplicit ? generated === request.outputTokens : finishStep === batch.step;
+      if (state === "decoding" && isLast) this.#finish(sequence, nowNs);
+      else i++;
+    }
+  }
+
+  #endChunk(sequence: Sequence, nowNs: Nanoseconds): void {
+    const { cacheVisibleAt } = this.#options.profile;
+    const scheduler = this.#scheduler;
+    sequence.computed += sequence.chunk;
+    sequence.chunk = 0;
+    const isWhole = sequence.computed === sequence.target;
+    if (cacheVisibleAt !== "contextEnd" || isWhole) scheduler.publish(sequence, sequence.computed);
+    if (!isWhole) return;
+    scheduler.prefilling.splice(scheduler.prefilling.indexOf(sequence), 1);
+    if (sequence.generated === 0) {
+      this.effects.firstTokens.push({ key: sequence.request.key, atNs: nowNs });
+      this.#totals.promptTokens += sequence.request.promptTokens;
+      this.#totals.cachedTokens += sequence.cachedTokens;
+    }
+    sequence.generated += 1;
+    this.#totals.outputTokens += 1;
+    this.#log.enter(sequence);
+    if (sequence.generated < sequence.request.outputTokens) scheduler.joinBatch(sequence);
+    else this.#finish(sequence, nowNs);
+  }
+
+  #finish(sequence: Sequence, nowNs: Nanoseconds): void {
+    const scheduler = this.#scheduler;
+    if (sequence.state === "decoding") scheduler.leaveBatch(sequence);
+    scheduler.publish(sequence, sequence.computed);
+    scheduler.dropFromRunning(sequence);
+    if (this.#options.profile.asyncSchedulingDepth === 1) scheduler.lingering.push(sequence);
+    else scheduler.release(sequence);
+    this.#end(sequence, nowNs);
+  }
+
+  /** Settles what is to be told of a request that is over. */
+  #end(sequence: Sequence, nowNs: Nanoseconds): void {
+    this.#log.leave(sequence);
+    sequence.state = "ended";
+    this.#byKey.delete(sequence.request.key);
+    this.#speculative?.forget(sequence);
+    this.#totals.finished += 1;
+    this.effects.finished.push({
+      key: sequence.request.key,
+      atNs: nowNs,
+      outputTokens: sequence.generated,
+      cachedTokens: Math.max(0, sequence.cachedTokens),
+      unreportedTokens: sequence.generated - sequence.reported,
+      preemptions: sequence.preemptions,
+      tokenRuns: this.#log.timesOf(sequence),
+      isCancelled: sequence.isCancelled,
+    });
+  }
+
+  #dropCancelled(nowNs: Nanoseconds): void {
+    const scheduler = this.#scheduler;
+    if (this.#cancelled === 0) return;
+    this.#cancelled = 0;
+    for (const sequence of scheduler.running.filter((s) => s.isCancelled)) {
+      if (sequence.state === "decoding") scheduler.leaveBatch(sequence);
+      else scheduler.abandonPrompt(sequence);
+      scheduler.dropFromRunning(sequence);
+      scheduler.release(sequence);
+      this.#end(sequence, nowNs);
+    }
+  }
+
+  /** Accounts for the time between two numbers of steps of the stretch, in which nothing changed. */
+  #spend(from: number, to: number): void {
+    const { running, lingering, cache } = this.#scheduler;
+    const ns = this.#stretch.timeAfter(to) - this.#stretch.timeAfter(from);
+    this.#totals.steps += to - from;
+    this.#totals.spent(ns, running.length + lingering.length, cache.heldBlocks);
+  }
+
+  #findNextChange(): void {
+    if (!this.#stretch.isRun || this.#stretch.steps === 1 || this.#stretch.done >= this.#stretch.steps - 1) {
+      this.#nextChangeNs = Number.POSITIVE_INFINITY;
+      return;
+    }
+    const { batch } = this.#scheduler;
+    const { done, steps } = this.#stretch;
+    const left = steps - 1 - done;
+    // Blocks taken for the coming step may cost others theirs, and that is known when it ends.
+    const isTaking = this.#blocksTakenFor !== batch.step && batch.needingBlock(0).length > 0;
+    if (isTaking && this.#options.profile.eventFlush === "async") {
+      this.#nextChangeNs = this.#stretch.timeAfter(done) + 1;
+      return;
+    }
+    const boundary = isTaking || this.#events.hasPending ? 1 : batch.nextBoundary(0, left);
+    this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : this.#stretch.timeAfter(done + boundary);
+  }
+
+  #watchProgress(outputBefore: number): void {
+    this.#fruitlessSteps = this.#totals.outputTokens > outputBefore ? 0 : this.#fruitlessSteps + 1;
+    if (this.#fruitlessSteps <= this.#mostFruitlessSteps) return;
+    const message = `the engine makes no progress: ${this.#fruitlessSteps} steps without a token`;
+    throw new WarmpathError("WP_INVALID_STATE", message);
+  }
+}

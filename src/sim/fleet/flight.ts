@@ -1,0 +1,82 @@
+import type { Account } from "../../core/accounts.ts";
+import type { Nanoseconds } from "../../core/clock.ts";
+import { type RequestRecord, RUN_NUMBERS, UNAVAILABLE } from "../../core/request-record.ts";
+import type { ShedReason } from "../../core/admission/types.ts";
+import type { WorkloadRequest } from "../../workload/request.ts";
+import type { EngineFinish } from "../engine/engine-request.ts";
+
+/** One request on its way through the fleet. */
+export class Flight {
+  readonly index: number;
+  readonly id: string;
+  readonly request: WorkloadRequest;
+  /** Sequence hashes of prompt and answer; nothing once it is over. */
+  sequence: Uint32Array;
+  /** Leading prompt tokens that the turn before left behind. */
+  readonly continuesTokens: number;
+  worker = -1;
+  workerName: string | undefined;
+  attempts = 0;
+  placedNs: Nanoseconds | undefined;
+  /** When the engine had its first token. */
+  firstNs: Nanoseconds | undefined;
+  endNs: Nanoseconds | undefined;
+  predictedCachedTokens: number | undefined;
+  decision: number | undefined;
+  outputTokens = 0;
+  finish: EngineFinish | undefined;
+  account: Account = "unfinished";
+  shedReason: ShedReason | undefined;
+  failure: string | undefined;
+  /** True once the engine has it, until it says that it is over. */
+  isInEngine = false;
+  /** True from its placement until its worker is done with it. */
+  isOnWorker = false;
+  /** True once the client has its answer, or has given up. */
+  isSettled = false;
+
+  constructor(index: number, request: WorkloadRequest, sequence: Uint32Array, continuesTokens: number) {
+    this.index = index;
+    this.id = String(request.id);
+    this.request = request;
+    this.sequence = sequence;
+    this.continuesTokens = continuesTokens;
+  }
+
+  /** The request's record; token times reach the client `toClientNs` after the engine has them. */
+  record(toClientNs: Nanoseconds): RequestRecord {
+    const { request, finish, firstNs } = this;
+    const firstContentNs = firstNs === undefined ? undefined : firstNs + toClientNs;
+    const hasTimes = finish !== undefined && finish.tokenRuns.length > 0;
+    return {
+      id: this.id,
+      session: request.sessionName,
+      turn: request.turn,
+      intendedNs: request.arrivalNs,
+      sentNs: request.arrivalNs,
+      placedNs: this.placedNs,
+      firstByteNs: firstContentNs,
+      firstContentNs,
+      lastContentNs: finish === undefined || firstNs === undefined ? undefined : finish.atNs + toClientNs,
+      endNs: this.endNs,
+      promptTokens: request.promptTokens,
+      outputTokens: this.outputTokens,
+      predictedCachedTokens: this.predictedCachedTokens ?? UNAVAILABLE,
+      observedCachedTokens: firstNs === undefined || finish === undefined ? UNAVAILABLE : finish.cachedTokens,
+      worker: this.workerName,
+      attempts: this.attempts,
+      account: this.account,
+      shedReason: this.shedReason,
+      failure: this.failure === undefined ? undefined : { status: undefined, message: this.failure },
+      decision: this.decision === undefined ? undefined : String(this.decision),
+      tokenTimes: hasTimes ? { form: "runs", runs: shifted(finish.tokenRuns, toClientNs) } : undefined,
+    };
+  }
+}
+
+function shifted(runs: Float64Array, byNs: Nanoseconds): Float64Array {
+  if (byNs === 0) return runs;
+  const copy = runs.slice();
+  for (let at = 0; at < copy.length; at += RUN_NUMBERS) copy[at] += byNs;
+  return copy;
+}
