@@ -1,10 +1,11 @@
-/** `npm run bench -- NAME [--json] [--rounds N] [--trace FILE]`: runs a benchmark and prints its figures. */
+/** `npm run bench -- NAME [--json] [--rounds N] [--trace FILE] [--large]`: runs a benchmark and prints its figures. */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { benchDecision } from "./decision-bench.ts";
 import { benchIndex } from "./index-bench.ts";
+import { benchTwin } from "./twin/bench.ts";
 
-const BENCHES = ["index", "decision"];
+const BENCHES = ["index", "decision", "twin"];
 
 process.exitCode = main();
 
@@ -17,12 +18,13 @@ function main(): number {
         json: { type: "boolean", default: false },
         rounds: { type: "string", default: "5" },
         trace: { type: "string" },
+        large: { type: "boolean", default: false },
       },
     });
   } catch (error) {
     return usage(error instanceof Error ? error.message : String(error));
   }
-  const { json, rounds: roundsText, trace } = parsed.values;
+  const { json, large, rounds: roundsText, trace } = parsed.values;
   const [name = ""] = parsed.positionals;
   const rounds = Number(roundsText);
   if (!BENCHES.includes(name)) return usage(`unknown benchmark "${name}"; there are ${BENCHES.join(", ")}`);
@@ -30,12 +32,19 @@ function main(): number {
     return usage(`--rounds must be a whole number from 1, got ${roundsText}`);
   if (trace !== undefined && !existsSync(trace)) return usage(`no such trace file: ${trace}`);
   const progress = (line: string): void => void process.stderr.write(`${line}\n`);
-  const result =
-    name === "index" ? benchIndex({ trace: trace ?? null, rounds, progress }) : benchDecision({ rounds, progress });
+  const result = run(name, { trace: trace ?? null, rounds, large, progress });
   if (!json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
   // Always last: one line that a program can read.
   process.stdout.write(`${JSON.stringify(result)}\n`);
   return 0;
+}
+
+function run(
+  name: string,
+  options: { trace: string | null; rounds: number; large: boolean; progress: (line: string) => void },
+): object {
+  if (name === "index") return benchIndex(options);
+  return name === "decision" ? benchDecision(options) : benchTwin(options);
 }
 
 function usage(problem: string): number {

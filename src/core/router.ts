@@ -33,17 +33,20 @@ export interface Ending {
   readonly mayRetry?: boolean;
 }
 
-type DecisionFacts = Omit<LoggedDecision, keyof typeof NOBODY_CHOSEN | "refusal">;
+type ChoiceMade = Pick<
+  LoggedDecision,
+  "chosen" | "runnerUp" | "margin" | "tied" | "indexState" | "predictedCachedTokens"
+>;
 
 /** What a refusal has in place of a choice. */
-const NOBODY_CHOSEN = {
+const NOBODY_CHOSEN: ChoiceMade = {
   chosen: null,
   runnerUp: null,
   margin: 0,
   tied: 0,
   indexState: null,
   predictedCachedTokens: 0,
-} as const;
+};
 
 const NO_NAMES: readonly string[] = [];
 
@@ -353,16 +356,15 @@ export class Router {
     const attempt = open.attempts + 1;
     const { inFlight, decoding } = this.load.columns;
     open.isPredictionOpen = inFlight[replica] > decoding[replica];
-    const choiceMade = {
+    const made: ChoiceMade = {
       chosen: this.#names[replica],
       runnerUp: choice.runnerUp < 0 ? null : this.#names[choice.runnerUp],
       margin: choice.margin,
       tied: choice.tied,
       indexState: this.indexState(replica),
       predictedCachedTokens,
-      refusal: null,
     };
-    this.log.add({ ...this.#facts(open, filtered, nowNs), ...choiceMade }, view, this.#names);
+    this.#record(open, filtered, nowNs, made, null);
     this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens);
     this.index.expect(replica, request.sequence, request.blocks, nowNs);
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
@@ -396,18 +398,23 @@ export class Router {
     const filtered = this.#filter(open);
     this.#view.clearCandidates();
     const decision = this.log.nextDecision;
-    const facts = this.#facts(open, filtered, nowNs);
-    this.log.add({ ...facts, ...NOBODY_CHOSEN, refusal: reason }, this.#view, this.#names);
+    this.#record(open, filtered, nowNs, NOBODY_CHOSEN, reason);
     this.#open.delete(request.id);
     this.#accounts.end("shed");
     effects.push({ kind: "shed", request: request.id, decision, reason });
   }
 
-  /** What a record says of a decision whichever way it went. */
-  #facts(open: OpenRequest, filtered: FilteredReplicas, nowNs: Nanoseconds): DecisionFacts {
+  /** Writes a decision down, whichever way it went. One literal: copying its parts together took longer than deciding. */
+  #record(
+    open: OpenRequest,
+    filtered: FilteredReplicas,
+    nowNs: Nanoseconds,
+    choice: ChoiceMade,
+    refusal: ShedReason | null,
+  ): void {
     const view = this.#view;
     const { request } = open;
-    return {
+    const decision: LoggedDecision = {
       decision: this.log.nextDecision,
       request: request.id,
       attempt: open.attempts + 1,
@@ -424,7 +431,15 @@ export class Router {
       mayHold: view.mayHold,
       candidateCount: view.count,
       filtered,
+      chosen: choice.chosen,
+      runnerUp: choice.runnerUp,
+      margin: choice.margin,
+      tied: choice.tied,
+      indexState: choice.indexState,
+      predictedCachedTokens: choice.predictedCachedTokens,
+      refusal,
     };
+    this.log.add(decision, view, this.#names);
   }
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
