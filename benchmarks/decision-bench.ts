@@ -23,7 +23,7 @@ export function benchDecision(options: DecisionBenchOptions): Record<string, unk
     for (let round = 0; round < options.rounds; round++) {
       for (const { name, policy, parameters } of subjects) {
         const request: DecisionRequest = { workers, policy, parameters, decisions: DECISIONS };
-        results.get(name)?.push(inFreshProcess("./decision/measure.ts", request));
+        results.get(name)?.push(inFreshProcess("./decision/measure.ts", request) as DecisionResult);
       }
       options.progress(`${workers} workers, round ${round + 1} of ${options.rounds}`);
     }

@@ -61,7 +61,13 @@ function measureAll(
 ): IndexFigures {
   const requests = index === "paged" ? 12_031 : Math.min(12_031, 400_000 / fleet.workers);
   const measure = (what: MeasureRequest["what"]): MeasureResult =>
-    inFreshProcess("./index/measure.ts", { what, index, ...fleet, trace, requests } satisfies MeasureRequest);
+    inFreshProcess("./index/measure.ts", {
+      what,
+      index,
+      ...fleet,
+      trace,
+      requests,
+    } satisfies MeasureRequest) as MeasureResult;
   const writes = measure("writes").writesPerCpuSecond ?? 0;
   const { matchP50Us = 0, matchP99Us = 0 } = measure("matches");
   const bytes = measure("bytes");

@@ -23,7 +23,7 @@ export function benchTwin(options: TwinBenchOptions): Record<string, unknown> {
     : { ...common, requests: HOUR_REQUESTS, workers: 8, speed: 0.8, blockTokens: 64, tokenTimes: true };
   const results: TwinMeasureResult[] = [];
   for (let round = 0; round < options.rounds; round++) {
-    results.push(inFreshProcess<TwinMeasureResult>("./twin/measure.ts", request));
+    results.push(inFreshProcess("./twin/measure.ts", request) as TwinMeasureResult);
     options.progress(`round ${round + 1} of ${options.rounds}: ${results[round].cpuSeconds.toFixed(2)} CPU-s`);
   }
   const cpu = bestAndMedian(

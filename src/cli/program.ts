@@ -3,11 +3,17 @@ import { Command, CommanderError } from "commander";
 import { WarmpathError } from "../core/errors.ts";
 import { calibrateCommand } from "./commands/calibrate/command.ts";
 import { explainCommand } from "./commands/explain/command.ts";
+import { runCommand } from "./commands/run/command.ts";
 import { traceCommand } from "./commands/trace/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Every command of `warmpath`; a new one is a line here. */
-const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [explainCommand, calibrateCommand, traceCommand];
+const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [
+  runCommand,
+  explainCommand,
+  calibrateCommand,
+  traceCommand,
+];
 
 const EXIT_OK = 0;
 const EXIT_INTERNAL = 1;

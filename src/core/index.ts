@@ -67,9 +67,10 @@ export {
   type ReplicaRole,
   type ReplicaSpec,
   type ReplicaState,
-  type RoutedRequest,
   type Tier,
 } from "./replica.ts";
 export { Rng } from "./rng.ts";
-export { Router, type Ending } from "./router.ts";
+export type { RoutedRequest } from "./routed-request.ts";
+export type { Ending } from "./open-request.ts";
+export { Router } from "./router.ts";
 export type { AdmissionOptions, RouterOptions } from "./router-options.ts";

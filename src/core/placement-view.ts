@@ -1,7 +1,8 @@
 import type { Nanoseconds } from "./clock.ts";
 import type { Match } from "./kv-index/types.ts";
 import type { CandidateView } from "./policy/types.ts";
-import type { LoadColumns, RoutedRequest } from "./replica.ts";
+import type { LoadColumns } from "./replica.ts";
+import type { RoutedRequest } from "./routed-request.ts";
 import { hashString, mixPair } from "./rng.ts";
 
 /** Stands for no replica where a replica's index is expected. */

@@ -1,5 +1,3 @@
-import type { Nanoseconds } from "./clock.ts";
-
 /**
  * A replica is what a request is placed on: one data-parallel rank of one worker, with a KV cache and a batch of its
  * own. Replicas have a dense index while they are in the fleet; all hot state is kept in columns over that index.
@@ -45,21 +43,4 @@ export interface LoadColumns {
   readonly batchSlots: Int32Array;
   readonly kvBlocks: Int32Array;
   readonly stepTokens: Int32Array;
-}
-
-/** What is known of a request before it is placed. */
-export interface RoutedRequest {
-  readonly id: string;
-  readonly promptTokens: number;
-  /** Sequence hashes of the full prompt blocks, `[lo, hi]` pairs; may be longer than `blocks` says. */
-  readonly sequence: Uint32Array;
-  readonly blocks: number;
-  /** Upper bound on output tokens, where the client gave one. */
-  readonly maxOutputTokens?: number;
-  /** Groups the turns of one conversation for affinity policies. */
-  readonly session?: string;
-  /** Larger goes first in a queue. */
-  readonly priority?: number;
-  /** After this the client no longer wants to start; only a queue looks at it. */
-  readonly deadlineNs?: Nanoseconds;
 }

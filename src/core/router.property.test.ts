@@ -6,7 +6,7 @@ import type { Effect } from "./effects.ts";
 import { hashText, sequenceHashes } from "./hash.ts";
 import type { FeedCapabilities, KvEvent, KvEventBody, ReplicaSnapshot, SnapshotRun } from "./kv-index/types.ts";
 import { POLICIES, createPolicy } from "./policy/registry.ts";
-import type { RoutedRequest } from "./replica.ts";
+import type { RoutedRequest } from "./routed-request.ts";
 import { Rng } from "./rng.ts";
 import { Router } from "./router.ts";
 

@@ -3,7 +3,7 @@ import type { Effect, Place } from "./effects.ts";
 import { sequenceHashes } from "./hash.ts";
 import { createPolicy } from "./policy/registry.ts";
 import { explainRecord } from "./record/explain-record.ts";
-import type { RoutedRequest } from "./replica.ts";
+import type { RoutedRequest } from "./routed-request.ts";
 import { Router } from "./router.ts";
 import type { RouterOptions } from "./router-options.ts";
 

@@ -1,22 +1,25 @@
 import { Admission } from "./admission/admission.ts";
 import { noEligibleWorkerReason } from "./admission/shed-reason.ts";
 import type { ShedReason } from "./admission/types.ts";
-import { Accounts, type Account, type Accounting } from "./accounts.ts";
+import { Accounts, type Accounting } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
 import type { Effect } from "./effects.ts";
 import { WarmpathError } from "./errors.ts";
 import { Fleet } from "./fleet.ts";
-import { EventFeed, type FeedRequest, type FeedState } from "./kv-index/event-feed.ts";
+import type { FeedState } from "./kv-index/event-feed.ts";
+import { EventFeeds } from "./kv-index/event-feeds.ts";
 import { KvIndex } from "./kv-index/kv-index.ts";
 import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
 import type { LoadDescription, ReportedLoad } from "./load/load-description.ts";
 import { LoadModel } from "./load/load-model.ts";
+import { openRequest, type Ending, type OpenRequest } from "./open-request.ts";
 import { NO_REPLICA, PlacementView } from "./placement-view.ts";
 import type { Placement, Policy } from "./policy/types.ts";
-import { DecisionLog, type LoggedDecision } from "./record/decision-log.ts";
+import { DecisionLog, NOBODY_CHOSEN, type ChoiceMade, type LoggedDecision } from "./record/decision-log.ts";
 import type { FilteredReplicas } from "./record/decision-record.ts";
-import type { ReplicaSpec, ReplicaState, RoutedRequest } from "./replica.ts";
+import type { ReplicaSpec, ReplicaState } from "./replica.ts";
+import { checkRequest, type RoutedRequest } from "./routed-request.ts";
 import {
   DEFAULT_KV_BLOCKS,
   resolveRouterOptions,
@@ -24,48 +27,7 @@ import {
   type RouterOptions,
 } from "./router-options.ts";
 
-/** How a placed request ended, as its driver saw it. */
-export interface Ending {
-  readonly outcome: Exclude<Account, "shed" | "unfinished">;
-  /** Cached prompt tokens the engine reported, where it did. */
-  readonly cachedTokens?: number;
-  /** False to take a failure as final although no token has been sent yet. */
-  readonly mayRetry?: boolean;
-}
-
-type ChoiceMade = Pick<
-  LoggedDecision,
-  "chosen" | "runnerUp" | "margin" | "tied" | "indexState" | "predictedCachedTokens"
->;
-
-/** What a refusal has in place of a choice. */
-const NOBODY_CHOSEN: ChoiceMade = {
-  chosen: null,
-  runnerUp: null,
-  margin: 0,
-  tied: 0,
-  indexState: null,
-  predictedCachedTokens: 0,
-};
-
 const NO_NAMES: readonly string[] = [];
-
-interface OpenRequest {
-  readonly request: RoutedRequest;
-  /** Placements so far. */
-  attempts: number;
-  /** Replicas tried before, which a retry leaves out. */
-  tried: readonly number[];
-  /** Since when it waits in the queue; undefined while it does not. */
-  heldNs: Nanoseconds | undefined;
-  replica: number;
-  decision: number;
-  decidedNs: Nanoseconds;
-  predictedBlocks: number;
-  /** Whether the prediction counted on prompts that were still being computed, so that falling short proves nothing. */
-  isPredictionOpen: boolean;
-  hasFirstToken: boolean;
-}
 
 /**
  * The hinge between what decides and what acts: owns index, load, policy and admission. It is told what happens, with the
@@ -82,7 +44,7 @@ export class Router {
   readonly #accounts = new Accounts();
   readonly #view: PlacementView;
   readonly #open = new Map<string, OpenRequest>();
-  readonly #feeds = new Map<number, EventFeed>();
+  readonly #feeds: EventFeeds;
   #policy: Policy;
   #activePrefixes: ActivePrefixes | undefined;
   #names: readonly string[] = [];
@@ -94,6 +56,7 @@ export class Router {
     this.fleet = new Fleet(resolved.maxReplicas);
     this.load = new LoadModel(resolved);
     this.index = new KvIndex(resolved);
+    this.#feeds = new EventFeeds(this.index);
     this.log = new DecisionLog(resolved.records);
     this.#admission = new Admission(resolved, this.load);
     this.#view = new PlacementView(resolved, this.fleet.key, this.load.columns);
@@ -144,16 +107,8 @@ export class Router {
     this.load.addReplica(replica, spec);
     this.#view.lastChosen[replica] = 0;
     this.#renameReplicas();
-    if (feed === undefined) {
-      this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
-      return replica;
-    }
-    const events = new EventFeed(feed, {
-      apply: (event) => this.index.apply(replica, event.tier, event),
-      clear: () => this.index.clearReplica(replica),
-      restore: (snapshot) => this.index.restore(replica, snapshot.runs),
-    });
-    this.#feeds.set(replica, events);
+    if (feed === undefined) this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
+    else this.#feeds.add(replica, feed);
     return replica;
   }
 
@@ -163,7 +118,7 @@ export class Router {
     this.load.removeReplica(replica);
     this.index.clearReplica(replica);
     this.#activePrefixes?.clearReplica(replica);
-    this.#feeds.delete(replica);
+    this.#feeds.remove(replica);
     this.fleet.remove(replica);
     this.#renameReplicas();
     this.#policy.observe({ kind: "replica-reset", replica });
@@ -187,18 +142,7 @@ export class Router {
     }
     checkRequest(request);
     this.#accounts.offer();
-    const open: OpenRequest = {
-      request,
-      attempts: 0,
-      tried: [],
-      heldNs: undefined,
-      replica: NO_REPLICA,
-      decision: 0,
-      decidedNs: nowNs,
-      predictedBlocks: 0,
-      isPredictionOpen: false,
-      hasFirstToken: false,
-    };
+    const open = openRequest(request, nowNs);
     this.#open.set(request.id, open);
     // Whoever waits goes first; what still waits after that cannot be placed now, so the newcomer overtakes nobody.
     const effects: Effect[] = [];
@@ -252,17 +196,17 @@ export class Router {
 
   /** An event of a replica's KV cache has arrived. */
   applyEvent(replica: number, event: KvEvent, nowNs: Nanoseconds): Effect[] {
-    return asEffects(replica, this.#feeds.get(replica)?.accept(event, nowNs));
+    return this.#feeds.accept(replica, event, nowNs);
   }
 
   /** The events asked for cannot be sent again. */
   replayUnavailable(replica: number, nowNs: Nanoseconds): Effect[] {
-    return asEffects(replica, this.#feeds.get(replica)?.replayUnavailable(nowNs));
+    return this.#feeds.replayUnavailable(replica, nowNs);
   }
 
   /** The whole state of a replica's cache has arrived. */
   restore(replica: number, snapshot: ReplicaSnapshot, nowNs: Nanoseconds): Effect[] {
-    return asEffects(replica, this.#feeds.get(replica)?.restore(snapshot, nowNs));
+    return this.#feeds.restore(replica, snapshot, nowNs);
   }
 
   /** An engine reported its own load. */
@@ -275,18 +219,17 @@ export class Router {
 
   /** Time has passed: expires what is over and places what has waited. Ten times a second is plenty. */
   tick(nowNs: Nanoseconds): Effect[] {
-    const effects: Effect[] = [];
     this.index.expire(nowNs);
     // Their drivers have gone quiet; the requests stay open, but no longer count as load.
     for (const id of this.load.expire(nowNs)) this.#forgetLoad(id);
-    for (const [replica, feed] of this.#feeds) effects.push(...asEffects(replica, feed.tick(nowNs)));
+    const effects: Effect[] = this.#feeds.tick(nowNs);
     this.#expireQueue(nowNs, effects);
     return this.#drain(nowNs, effects);
   }
 
   /** How far the index can be trusted for a replica. */
   indexState(replica: number): FeedState | "approximate" {
-    return this.#feeds.get(replica)?.state ?? "approximate";
+    return this.#feeds.state(replica);
   }
 
   describeLoad(replica: number): LoadDescription {
@@ -533,20 +476,4 @@ export class Router {
   #ready(tried: readonly number[]): number[] {
     return this.fleet.indices().filter((r) => this.fleet.state(r) === "ready" && !tried.includes(r));
   }
-}
-
-/** Refuses a request that the load model or the index could not digest, before anything is written down for it. */
-function checkRequest(request: RoutedRequest): void {
-  const { id, promptTokens, blocks, sequence, priority = 0 } = request;
-  const complain = (problem: string): never => {
-    throw new WarmpathError("WP_INVALID_INPUT", `request ${id}: ${problem}`);
-  };
-  if (!Number.isInteger(promptTokens) || promptTokens < 0) complain(`promptTokens must be whole, got ${promptTokens}`);
-  if (!Number.isInteger(blocks) || blocks < 0) complain(`blocks must be whole, got ${blocks}`);
-  if (2 * blocks > sequence.length) complain(`blocks is ${blocks}, but the sequence has ${sequence.length / 2} hashes`);
-  if (Number.isNaN(priority)) complain("priority must be a number");
-}
-
-function asEffects(replica: number, request: FeedRequest | undefined): Effect[] {
-  return request === undefined ? [] : [{ ...request, replica }];
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { sequenceHashes } from "../core/hash.ts";
 import type { KvEvent, ReplicaSnapshot } from "../core/kv-index/types.ts";
 import { createPolicy } from "../core/policy/registry.ts";
-import type { RoutedRequest } from "../core/replica.ts";
+import type { RoutedRequest } from "../core/routed-request.ts";
 import { Router } from "../core/router.ts";
 import type { EventListener, EventPlane } from "../planes/event/types.ts";
 import { type DrivenRequest, RouterDriver } from "./router-driver.ts";

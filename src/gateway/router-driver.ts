@@ -1,8 +1,10 @@
 import type { Clock } from "../core/clock.ts";
 import type { Effect, Place } from "../core/effects.ts";
 import type { ShedReason } from "../core/admission/types.ts";
-import type { ReplicaSpec, RoutedRequest } from "../core/replica.ts";
-import type { Ending, Router } from "../core/router.ts";
+import type { ReplicaSpec } from "../core/replica.ts";
+import type { RoutedRequest } from "../core/routed-request.ts";
+import type { Ending } from "../core/open-request.ts";
+import type { Router } from "../core/router.ts";
 import type { EventPlane, EventSubscription } from "../planes/event/types.ts";
 
 /** A request as the driver sees it: told where to go, or that it is turned away. */

@@ -19,6 +19,22 @@ const DEFAULT_ROWS = 640_000;
 /** What the log keeps of a record as an object; the candidates lie in the ring of rows. */
 export type LoggedDecision = Omit<DecisionRecord, "candidates" | "observedCachedTokens" | "firstTokenNs">;
 
+/** The part of a decision that says what was chosen. */
+export type ChoiceMade = Pick<
+  LoggedDecision,
+  "chosen" | "runnerUp" | "margin" | "tied" | "indexState" | "predictedCachedTokens"
+>;
+
+/** What a refusal has in place of a choice. */
+export const NOBODY_CHOSEN: ChoiceMade = {
+  chosen: null,
+  runnerUp: null,
+  margin: 0,
+  tied: 0,
+  indexState: null,
+  predictedCachedTokens: 0,
+};
+
 interface Entry {
   decision: LoggedDecision;
   observedCachedTokens: number | undefined;

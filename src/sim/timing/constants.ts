@@ -207,7 +207,7 @@ export const CONSTANTS: readonly ConstantsCell[] = [
   {
     ...identity("vllm", "", "bf16", "ampere"),
     constants: {
-      computeEfficiency: 0.7,
+      computeEfficiency: 0.75,
       weightEfficiency: 0.75,
       linearFloorNs: 4000,
       linearFactorTo32: 1,

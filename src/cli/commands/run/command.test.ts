@@ -1,0 +1,275 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pc from "picocolors";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { cellsOf } from "../../../lab/experiment/cells.ts";
+import { readPublished } from "../../../lab/experiment/published.ts";
+import type { CellResult } from "../../../lab/results/types.ts";
+import { readRecords } from "../../../lab/results/records-file.ts";
+import { readResults } from "../../../lab/results/store.ts";
+import { runCli } from "../../program.ts";
+import type { Terminal } from "../../terminal.ts";
+import { presetNames, readExperimentFile } from "./experiment-file.ts";
+
+const EXPERIMENT = `
+name: small
+fleet:
+  model: qwen3-8b
+  gpu: h100
+  workers: 2
+  engine: { profile: vllm }
+  blockTokens: 64
+  kvPoolTokens: 40000
+workload:
+  conversations: { starters: 2, starterTokens: [600, 700], outputTokensByTurn: [40], tailShare: 0 }
+load:
+  concurrency: [4, 8]
+arms:
+  - { name: rr, policy: round-robin }
+  - { name: kv, policy: kv-cost }
+warmUpSeconds: 2
+windowSeconds: 10
+drainSeconds: 5
+`;
+const TRACE = Array.from({ length: 60 }, (_, at) =>
+  JSON.stringify({ timestamp: at * 100, input_length: 1000, output_length: 20, hash_ids: [at % 5, 100 + at] }),
+).join("\n");
+
+interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly errors: readonly string[];
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "warmpath-run-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+function fileOf(content: string, folder: string = temporaryFolder()): string {
+  const path = join(folder, "experiment.yaml");
+  writeFileSync(path, content);
+  return path;
+}
+
+function terminalOf(out: string[], errors: string[]): Terminal {
+  return {
+    colours: pc.createColors(false),
+    debug: false,
+    print: (line) => void out.push(line),
+    printError: (line) => void errors.push(line),
+    readStdin: () => Promise.resolve(""),
+  };
+}
+
+async function run(...words: readonly string[]): Promise<Said> {
+  const out: string[] = [];
+  const errors: string[] = [];
+  const code = await runCli(["run", ...words], terminalOf(out, errors));
+  return { code, out: out.join("\n"), errors };
+}
+
+describe("warmpath run", () => {
+  test("prints a line for every arm and level", async () => {
+    const { code, out, errors } = await run(fileOf(EXPERIMENT));
+    expect({ code, errors }).toEqual({ code: 0, errors: [] });
+    expect(out).toMatch(/^rr +4 conv on 2 +\d/m);
+    expect(out).toMatch(/^kv +8 conv on 2 +\d/m);
+    expect(out).toMatch(/^4 cells, \d+ requests in the windows, .* nothing was written/m);
+  });
+
+  test("writes equal bytes for equal seeds, and others for another seed", async () => {
+    const folder = temporaryFolder();
+    const file = fileOf(EXPERIMENT, folder);
+    const outs = ["a", "b", "c"].map((name) => join(folder, name));
+    await run(file, "--out", outs[0]);
+    await run(file, "--out", outs[1]);
+    await run(fileOf(`${EXPERIMENT}seed: 2\n`), "--out", outs[2]);
+    const [first, second, other] = outs.map((out) => readFileSync(join(out, "results.json"), "utf8"));
+    expect(second).toBe(first);
+    expect(other).not.toBe(first);
+    const { content, problems } = await readResults(outs[0]);
+    expect(problems).toEqual([]);
+    expect(content?.cells.map(({ id }) => id)).toEqual([
+      "rr/concurrency-4-workers-2/run-1",
+      "rr/concurrency-8-workers-2/run-1",
+      "kv/concurrency-4-workers-2/run-1",
+      "kv/concurrency-8-workers-2/run-1",
+    ]);
+    const cellsWithRecords = new Set<string>();
+    for await (const { cell } of readRecords(join(outs[0], "records.jsonl.gz"))) cellsWithRecords.add(cell);
+    expect(cellsWithRecords.size).toBe(4);
+  });
+
+  test("can be narrowed, and prints JSON for machines", async () => {
+    const { out } = await run(fileOf(EXPERIMENT), "--arms", "kv", "--levels", "8", "--runs", "2", "--json");
+    const { cellsFinished, cells } = JSON.parse(out) as {
+      cellsFinished: number;
+      cells: { arm: string; run: number }[];
+    };
+    expect(cellsFinished).toBe(2);
+    expect(cells).toMatchObject([
+      { arm: "kv", run: 1, accounting: { unfinished: 0 } },
+      { arm: "kv", run: 2 },
+    ] as object[]);
+  });
+
+  test("replays a trace beside its file and says where it comes from", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "trace.jsonl"), `${TRACE}\n`);
+    const traced = EXPERIMENT.replace(
+      /workload:\n.*\n/,
+      "workload:\n  trace: { files: [missing.jsonl, trace.jsonl] }\n",
+    )
+      .replace("concurrency: [4, 8]", "speed: [1]")
+      .replace(/warmUpSeconds.*\nwindowSeconds.*\n/, "");
+    const { code, out, errors } = await run(fileOf(traced, folder));
+    expect({ code, errors }).toEqual({ code: 0, errors: [] });
+    expect(out).toMatch(/^trace: trace\.jsonl sha256:[0-9a-f]{12} \(60 rows\)/m);
+    expect(out).toMatch(/^kv +1x on 2 +60 +60 +0 /m);
+  });
+
+  test.each(["poisson", "constant", "gamma, gammaShape: 0.5", "burst, burstSize: 4"])(
+    "offers prefix groups in an open loop with arrivals of the kind %s",
+    async (arrivals) => {
+      const groups = "{ groups: 3, prefixTokens: [640, 640], suffixTokens: [10, 20], outputTokens: [5, 9] }";
+      const open = EXPERIMENT.replace(/workload:\n.*\n/, `workload:\n  prefixGroups: ${groups}\n`).replace(
+        "  concurrency: [4, 8]",
+        `  rateRps: [20]\n  arrivals: ${arrivals.replace(", ", "\n  ")}`,
+      );
+      const { out } = await run(fileOf(open), "--arms", "kv", "--json");
+      const [cell] = (JSON.parse(out) as { cells: CellResult[] }).cells;
+      expect(cell.level).toEqual({ rateRps: 20, workers: 2 });
+      expect(cell.accounting.completed).toBe(cell.accounting.offered);
+      expect(Math.abs(cell.offeredPerSecond - 20)).toBeLessThan(8);
+      expect(cell.cache.observed).toBeGreaterThan(0.8);
+    },
+  );
+
+  test("accounts for requests that are larger than the KV pool", async () => {
+    const tailed = EXPERIMENT.replace("tailShare: 0", "tailShare: 0.3, tailTokens: [3000, 3000]");
+    const { out } = await run(
+      fileOf(tailed.replace("PoolTokens: 40000", "PoolTokens: 3000")),
+      "--json",
+      "--levels",
+      "4",
+    );
+    const { cells } = JSON.parse(out) as { cells: { accounting: Record<string, number> }[] };
+    for (const { accounting } of cells) {
+      const { offered, ...accounts } = accounting;
+      expect(Object.values(accounts).reduce((sum, count) => sum + count, 0)).toBe(offered);
+      expect(accounts["rejected"]).toBeGreaterThan(0);
+    }
+  });
+
+  test("runs with a draft model, late and lossy signals, and a queue in the router", async () => {
+    const demanding = EXPERIMENT.replace(
+      "  kvPoolTokens: 40000",
+      "  kvPoolTokens: 40000\n  speculation: { model: llama-3.1-8b, weights: bf16, kv: bf16 }",
+    )
+      .replace(
+        "policy: kv-cost }",
+        "policy: kv-cost, admission: { mode: queue, watermarks: { batchSlotsFraction: 0.002 } } }",
+      )
+      .concat("signals: { kvEvents: { delayMs: 50, batchMs: 20, lossShare: 0.1 }, ended: { delayMs: 20 } }\n");
+    const { code, out } = await run(fileOf(demanding), "--arms", "kv", "--levels", "8", "--json");
+    expect(code).toBe(0);
+    const [cell] = (JSON.parse(out) as { cells: CellResult[] }).cells;
+    expect(cell.accounting.completed).toBeGreaterThan(0);
+    for (const { draftAcceptance, inFlightMax } of cell.workers) {
+      expect(draftAcceptance).toBeGreaterThan(0.3);
+      // Two of the 1,024 slots are 0.2 %: a third request waits in the router.
+      expect(inFlightMax).toBeLessThanOrEqual(3);
+    }
+  });
+
+  test.each([
+    ["a file that is not there", ["none.yaml"], /none\.yaml: no such file$/],
+    ["a preset that is not there", ["none"], /there is no preset "none"; there are a100-scaling, /],
+    ["a target that is not there", ["h200-sweep", "--on", "moon"], /--on moon is not available/],
+    ["a level that is not there", ["h200-sweep", "--levels", "61"], /level 61 is not in the experiment/],
+    ["a number that is none", ["h200-sweep", "--runs", "many"], /--runs must be a whole number/],
+  ])("ends with one line and exit code 2 for %s", async (_, words, complaint) => {
+    const { code, out, errors } = await run(...words);
+    expect({ code, out, lines: errors.length }).toEqual({ code: 2, out: "", lines: 1 });
+    expect(errors[0]).toMatch(complaint);
+  });
+
+  test.each([
+    ["is not YAML", "name: [", /^warmpath run: .*experiment\.yaml line \d+: /],
+    ["has an unknown key", `${EXPERIMENT}speed: 1\n`, /experiment\.yaml: speed is not a known field$/],
+    [
+      "has a model that does not fit",
+      EXPERIMENT.replace("qwen3-8b", "llama-3.1-70b").replace(/ {2}kvPool.*\n/, ""),
+      /does not fit/,
+    ],
+    [
+      "has steps too small for its batch",
+      EXPERIMENT.replace("{ profile: vllm }", "{ profile: vllm, maxTokensPerStep: 8 }"),
+      /fleet\.engine: maxTokensPerStep is 8, less than/,
+    ],
+  ])("refuses a file that %s before anything is run", async (_, content, complaint) => {
+    const { code, out, errors } = await run(fileOf(content));
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(errors.at(-1)).toMatch(complaint);
+  });
+
+  test("has no published table for a file of one's own, and says so", async () => {
+    const { code, errors } = await run(fileOf(EXPERIMENT), "--compare-published");
+    expect(code).toBe(2);
+    expect(errors).toEqual([expect.stringContaining("has no published table")]);
+  });
+});
+
+describe("warmpath run --plan", () => {
+  test("prints the memory budget of the published brief", async () => {
+    const { code, out } = await run("h100-brief", "--plan");
+    expect(code).toBe(0);
+    const gigabytes = Array.from(out.matchAll(/ (\d+\.\d) GB$/gm), ([, amount]) => amount);
+    expect(gigabytes).toEqual(["68.0", "35.0", "4.0", "5.0", "24.0"]);
+    expect(out).toContain("concurrent sequences: 53, at 3930 tokens each");
+  });
+
+  test("shows the arithmetic of what cannot fit, with the next fraction to try, and fails", async () => {
+    const tight = EXPERIMENT.replace("qwen3-8b", "llama-3.1-70b").replace(/ {2}kvPool.*\n/, "  weights: fp8\n");
+    const { code, out, errors } = await run(fileOf(tight), "--plan");
+    expect(code).toBe(2);
+    expect(out).toMatch(/next memory fraction to try: 0\.95/);
+    expect(errors).toEqual([expect.stringMatching(/try memoryFraction 0\.95$/)]);
+  });
+});
+
+describe("every preset", () => {
+  test("can be read, and has a published table whose cells it runs", async () => {
+    const names = await presetNames();
+    expect(names).toEqual([
+      "a100-scaling",
+      "h100-brief",
+      "h100-tp2-sweep",
+      "h100-tp4-vs-tp2",
+      "h200-crossover",
+      "h200-sweep",
+      "toolagent-ab",
+    ]);
+    for (const name of names) {
+      const { experiment, folder } = await readExperimentFile(name, terminalOf([], []));
+      expect(experiment.name).toBe(name);
+      const table: unknown = JSON.parse(readFileSync(join(folder, "published", `${name}.json`), "utf8"));
+      const { study, problems } = readPublished(table);
+      expect(problems).toEqual([]);
+      const runs = cellsOf(experiment).map(({ arm, level }) => JSON.stringify([arm.name, level]));
+      for (const { arm, level } of study?.cells ?? []) expect(runs).toContain(JSON.stringify([arm, level]));
+    }
+  });
+
+  test("prints its published table beside one of its cells", async () => {
+    const { code, out } = await run("h200-sweep", "--levels", "60", "--runs", "1", "--compare-published");
+    expect(code).toBe(0);
+    expect(out).toContain("fitted to this study: new tokens per turn");
+    expect(out).toMatch(/^round-robin +60 conv on 3 +tokens\/s +2147 +\d+ +[+-]\d+\.\d % +fitted$/m);
+    expect(out).toMatch(/^hitShare: kv - round-robin +60 conv on 3 +\+0\.7 pp +\+\d/m);
+    expect(out).toContain("published but not run: round-robin at 80 conv on 3");
+  });
+});

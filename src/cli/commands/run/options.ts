@@ -1,0 +1,29 @@
+import { invalid } from "./experiment-file.ts";
+
+/** Reads an option as a whole number, 1 or more. */
+export function wholeNumber(option: string): (written: string) => number {
+  return (written) => {
+    const value = Number(written);
+    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= 1) return value;
+    throw invalid(`${option} must be a whole number, 1 or more, got "${written}"`);
+  };
+}
+
+/** Reads an option as numbers with commas between them. */
+export function numberList(option: string): (written: string) => number[] {
+  return (written) =>
+    written.split(",").map((part) => {
+      const value = Number(part);
+      if (part.trim() !== "" && value > 0 && value < Infinity) return value;
+      throw invalid(`${option} must be numbers with commas between them, got "${written}"`);
+    });
+}
+
+/** Reads an option as names with commas between them. */
+export function textList(option: string): (written: string) => string[] {
+  return (written) => {
+    const names = written.split(",").map((part) => part.trim());
+    if (names.every((name) => name !== "")) return names;
+    throw invalid(`${option} must be names with commas between them, got "${written}"`);
+  };
+}

@@ -1,0 +1,93 @@
+import { byArmAndLevel, findMetric, levelName, meanOverRuns } from "../../../lab/experiment/metrics.ts";
+import type { Arm } from "../../../lab/experiment/types.ts";
+import type { CellResult } from "../../../lab/results/types.ts";
+import { tableLines, type TableColumn } from "../../table.ts";
+import type { Colours } from "../../terminal.ts";
+
+interface ShownMetric {
+  readonly metric: string;
+  readonly title: string;
+}
+
+/** What the terminal shows of every arm and level; results.json has the rest. */
+const SHOWN: readonly ShownMetric[] = [
+  { metric: "ttftP50Ms", title: "TTFT p50" },
+  { metric: "ttftP95Ms", title: "p95 ms" },
+  { metric: "itlP50Ms", title: "ITL p50" },
+  { metric: "tpotP50Ms", title: "TPOT p50 ms" },
+  { metric: "e2eP50Ms", title: "E2E p50 ms" },
+  { metric: "outputTokensPerSecond", title: "tok/s" },
+  { metric: "requestsPerSecond", title: "req/s" },
+  { metric: "hitShare", title: "hit %" },
+  { metric: "inflightSpread", title: "spread" },
+];
+
+/** Every arm at every level, means over runs. */
+export function resultsTable(cells: readonly CellResult[], colours: Colours): string[] {
+  const columns: TableColumn[] = [
+    { title: "arm", align: "left" },
+    { title: "level", align: "left" },
+    { title: "offered", align: "right" },
+    { title: "completed", align: "right" },
+    { title: "turned away", align: "right" },
+    ...SHOWN.map(({ title }): TableColumn => ({ title, align: "right" })),
+    { title: "goodput %", align: "right" },
+    { title: "SLO", align: "left" },
+    { title: "", align: "left" },
+  ];
+  const rows = byArmAndLevel(cells).map(({ arm, level, cells: runs, saturated }) => {
+    const sum = (of: (cell: CellResult) => number): number => runs.reduce((total, cell) => total + of(cell), 0);
+    const turnedAway = sum(({ accounting: { offered, completed, unfinished } }) => offered - completed - unfinished);
+    // Without limits every arm would meet them.
+    const verdicts = [...new Set(runs.map(({ slo }) => (Object.keys(slo.limits).length === 0 ? "-" : slo.verdict)))];
+    return {
+      cells: [
+        arm,
+        levelName(level),
+        String(sum(({ accounting }) => accounting.offered)),
+        String(sum(({ accounting }) => accounting.completed)),
+        String(turnedAway),
+        ...SHOWN.map(({ metric }) => shownMean(runs, metric)),
+        (100 * (sum(({ goodputShare }) => goodputShare) / runs.length)).toFixed(1),
+        verdicts.length === 1 ? verdicts[0] : "mixed",
+        saturated ? "saturated" : "",
+      ],
+    };
+  });
+  return tableLines(columns, rows, colours);
+}
+
+/** What a table cannot show: why an arm counts as saturated, and why requests were turned away, each by its first run. */
+export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): string[] {
+  return byArmAndLevel(cells).flatMap(({ arm, level, cells: runs, saturated }) => {
+    const where = `${arm} at ${levelName(level)}`;
+    const lines: string[] = [];
+    const full = runs.find((cell) => cell.saturated);
+    if (saturated && full !== undefined) {
+      const deciles = full.stationarity.ttftByDecileMs.map((ms) => (ms === null ? "-" : (ms / 1000).toFixed(1)));
+      lines.push(
+        `${where}: ${full.stationarity.reasons.join("; ")}; TTFT p50 by arrival in tenths: ${deciles.join(" ")} s`,
+      );
+    }
+    const refusal = runs[0].refusals.find(({ account }) => account !== "unfinished");
+    if (refusal !== undefined) {
+      const threshold = thresholdOf(arms, arm, refusal.message);
+      lines.push(`${where}: ${refusal.count} ${refusal.account}, most by ${refusal.message}${threshold}`);
+    }
+    return lines;
+  });
+}
+
+/** The threshold that an arm's own watermark has; a refusal names the knob alone. */
+function thresholdOf(arms: readonly Arm[], name: string, knob: string): string {
+  const watermarks = Object.entries(arms.find((arm) => arm.name === name)?.admission.watermarks ?? {});
+  const value = watermarks.find(([watermark]) => watermark === knob)?.[1];
+  return value === undefined ? "" : ` (threshold ${value})`;
+}
+
+function shownMean(runs: readonly CellResult[], name: string): string {
+  const metric = findMetric(name);
+  const value = metric === undefined ? undefined : meanOverRuns(runs, metric);
+  if (metric === undefined || value === undefined) return "-";
+  return (metric.kind === "share" ? 100 * value : value).toFixed(metric.decimals);
+}

@@ -1,0 +1,65 @@
+import { NS_PER_SECOND, type Nanoseconds } from "../../../core/clock.ts";
+import { UNAVAILABLE } from "../../../core/request-record.ts";
+import type { Cell } from "../../../lab/experiment/cells.ts";
+import { type CellOutcome, cellWindow } from "../../../lab/experiment/target.ts";
+import type { Experiment } from "../../../lab/experiment/types.ts";
+import { cellWorkload, type PreparedTrace } from "../../../lab/experiment/workload.ts";
+import type { WorkerStats } from "../../../lab/results/types.ts";
+import type { MeasurementWindow } from "../../../measure/window.ts";
+import type { WorkerSummary } from "../../../sim/fleet/types.ts";
+import { simulateFleet } from "../../../sim/fleet/virtual-fleet.ts";
+import { CeilingSource } from "./ceiling-source.ts";
+import { simulatedFleet } from "./simulated-fleet.ts";
+
+/** Everything that is the same for all cells of an experiment. */
+export interface SimulationSetting {
+  readonly experiment: Experiment;
+  readonly trace: PreparedTrace | undefined;
+  /** What a sequence holds at its end, by the workload. */
+  readonly tokensPerSequence: number;
+}
+
+/** Runs a cell on the twin. Equal cells give equal outcomes. */
+export function simulateCell({ experiment, trace, tokensPerSequence }: SimulationSetting, cell: Cell): CellOutcome {
+  const { source, lastDueNs } = cellWorkload(experiment, cell, trace);
+  const window = cellWindow(experiment, lastDueNs);
+  const watched = new CeilingSource(source, cell.fleet.blockTokens, window);
+  const { timeoutSeconds } = experiment;
+  const result = simulateFleet({
+    ...simulatedFleet(cell, experiment.signals, tokensPerSequence),
+    source: watched,
+    ...offering(experiment, window),
+    ...(timeoutSeconds === undefined ? {} : { timeoutNs: Math.round(timeoutSeconds * NS_PER_SECOND) }),
+  });
+  const isSpeculating = cell.fleet.speculation !== undefined;
+  return {
+    records: result.records,
+    workers: result.workers.map((worker) => workerStats(worker, isSpeculating)),
+    cacheCeiling: watched.ceiling ?? UNAVAILABLE,
+    window,
+  };
+}
+
+/**
+ * A closed loop goes on while its last requests are waited for: if it fell silent they would be served by an emptying fleet
+ * and look better than those before them. A schedule ends when it ends.
+ */
+function offering(
+  { load }: Experiment,
+  { endNs, drainNs }: MeasurementWindow,
+): { offerUntilNs: Nanoseconds; drainNs: Nanoseconds } {
+  return load.speed === undefined ? { offerUntilNs: endNs + drainNs, drainNs: 0 } : { offerUntilNs: endNs, drainNs };
+}
+
+function workerStats(worker: WorkerSummary, isSpeculating: boolean): WorkerStats {
+  return {
+    worker: worker.worker,
+    busyShare: Math.min(1, worker.busyShare),
+    queueMax: worker.queueMax,
+    kvOccupancy: worker.kvOccupancyMean,
+    kvOccupancyMax: worker.kvOccupancyMax,
+    evictions: worker.evictions,
+    preemptions: worker.preemptions,
+    draftAcceptance: isSpeculating ? worker.engine.acceptanceRate : UNAVAILABLE,
+  };
+}

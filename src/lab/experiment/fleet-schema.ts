@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { POLICIES } from "../../core/policy/registry.ts";
+import { GPUS } from "../../sim/timing/gpus.ts";
+import { MODELS } from "../../sim/timing/models.ts";
+import type { Arm, FleetConfig } from "./types.ts";
+
+const atLeastOne = z.int().min(1);
+const positive = z.number().gt(0);
+const format = z.enum(["bf16", "fp8"]);
+const model = z.enum(MODELS.map(({ name }) => name));
+const fraction = positive.max(1);
+const workers = z.union([atLeastOne.transform((count) => [count]), z.array(atLeastOne).min(1)], {
+  error: "must be a whole number, 1 or more, or a list of them",
+});
+
+const engine = z.strictObject({
+  profile: z.enum(["vllm", "trtllm", "sglang"]),
+  version: z.string().default(""),
+  maxSequences: atLeastOne.optional(),
+  maxTokensPerStep: atLeastOne.optional(),
+  chunkedPrefill: z.boolean().default(true),
+  prefixReuse: z.boolean().default(true),
+  eager: z.boolean().default(false),
+});
+
+const memory = z.strictObject({
+  poolRule: z.enum(["of-total", "of-free"]).optional(),
+  hbmBytes: positive.optional(),
+  weightBytes: positive.optional(),
+  draftWeightBytes: positive.optional(),
+  overheadBytes: z.number().min(0).optional(),
+  activationPeakBytes: z.number().min(0).optional(),
+  tokensPerSequence: atLeastOne.optional(),
+});
+
+const speculation = z
+  .strictObject({
+    model,
+    weights: format.default("fp8"),
+    kv: format.default("fp8"),
+    drafts: z.int().min(1).max(16).default(3),
+    acceptanceMean: positive.lt(1).default(0.7),
+    acceptanceDeviation: z.number().min(0).default(0.1),
+  })
+  .check(({ value: { acceptanceMean: mean, acceptanceDeviation: deviation }, issues }) => {
+    // A Beta distribution cannot be wider than a coin that falls with the same mean.
+    const widest = Math.sqrt(mean * (1 - mean));
+    if (deviation < widest) return;
+    const message = `must be less than ${widest.toFixed(3)} with an acceptanceMean of ${mean}`;
+    issues.push({ code: "custom", message, path: ["acceptanceDeviation"], input: deviation });
+  });
+
+/** The `fleet` of an experiment file. */
+export const fleetSchema: z.ZodType<FleetConfig> = z.strictObject({
+  model,
+  gpu: z.enum(GPUS.map(({ name }) => name)),
+  tensorParallel: atLeastOne.default(1),
+  workers,
+  engine,
+  weights: format.default("bf16"),
+  kv: format.default("bf16"),
+  blockTokens: atLeastOne,
+  memoryFraction: fraction.default(0.9),
+  kvPoolTokens: atLeastOne.optional(),
+  memory: memory.default({}),
+  speculation: speculation.optional(),
+});
+
+const admission = z
+  .strictObject({
+    mode: z.enum(["queue", "shed", "engine"]).default("engine"),
+    watermarks: z
+      .strictObject({
+        batchSlotsFraction: positive.optional(),
+        prefillTokens: atLeastOne.optional(),
+        prefillStepFraction: positive.optional(),
+        kvBlocksFraction: positive.optional(),
+      })
+      .optional(),
+    queue: z.strictObject({ maxRequests: atLeastOne, maxWaitSeconds: positive }).optional(),
+  })
+  .check(({ value, issues }) => {
+    for (const [name, isUseless] of [
+      ["watermarks", value.mode === "engine"],
+      ["queue", value.mode !== "queue"],
+    ] as const) {
+      if (!isUseless || value[name] === undefined) continue;
+      issues.push({ code: "custom", message: `has no effect with mode ${value.mode}`, path: [name], input: value });
+    }
+  });
+
+/** One of the `arms` of an experiment file. */
+export const armSchema: z.ZodType<Arm> = z.strictObject({
+  name: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, { error: "must be made of a-z, 0-9, dots and hyphens" }),
+  policy: z.enum(POLICIES.map(({ name }) => name)),
+  parameters: z
+    .record(z.string(), z.union([z.number(), z.string()], { error: "must be a number or a text" }))
+    .default({}),
+  admission: admission.prefault({}),
+  fleet: z
+    .strictObject({
+      tensorParallel: atLeastOne.optional(),
+      workers: workers.optional(),
+      memoryFraction: fraction.optional(),
+      kvPoolTokens: atLeastOne.optional(),
+    })
+    .optional(),
+  jitter: z.boolean().optional(),
+});

@@ -1,0 +1,92 @@
+import { describe, expect, test } from "vitest";
+import { readExperiment } from "./read.ts";
+import type { Experiment } from "./types.ts";
+
+const FLEET = {
+  model: "qwen3-8b",
+  gpu: "h100",
+  workers: 2,
+  engine: { profile: "vllm" },
+  blockTokens: 64,
+};
+const SMALL = {
+  name: "small",
+  fleet: FLEET,
+  workload: { conversations: { preset: "short-chat" } },
+  load: { concurrency: [4, 8] },
+  arms: [{ name: "rr", policy: "round-robin" }],
+  windowSeconds: 10,
+};
+
+function problemsOf(changes: object): readonly string[] {
+  return readExperiment({ ...SMALL, ...changes }).problems;
+}
+
+describe("an experiment file", () => {
+  test("gets every default filled in", () => {
+    const { experiment } = readExperiment(SMALL);
+    expect(experiment).toMatchObject({
+      fleet: {
+        workers: [2],
+        tensorParallel: 1,
+        weights: "bf16",
+        memoryFraction: 0.9,
+        engine: { chunkedPrefill: true },
+      },
+      arms: [{ parameters: {}, admission: { mode: "engine" } }],
+      warmUpSeconds: 0,
+      runs: 1,
+      cacheState: "cold",
+      signals: { frontendMs: 4, kvEvents: { delayMs: 5, batchMs: 0, lossShare: 0 } },
+    } satisfies Record<string, unknown>);
+  });
+
+  test("may be read again once its defaults are filled in", () => {
+    const { experiment } = readExperiment(SMALL);
+    expect(readExperiment(JSON.parse(JSON.stringify(experiment))).experiment).toEqual(experiment as Experiment);
+  });
+
+  test.each([
+    ["a key that is not known", { fleet: { ...FLEET, gpus: 8 } }, "fleet.gpus is not a known field"],
+    ["a missing field", { name: undefined }, "name is missing"],
+    [
+      "an unknown policy",
+      { arms: [{ name: "a", policy: "best" }] },
+      /^arms\[0\]\.policy must be "round-robin" or .*, got "best"$/,
+    ],
+    [
+      "an unknown parameter",
+      { arms: [{ name: "a", policy: "kv-cost", parameters: { weight: 1 } }] },
+      /^arms\[0\]: policy kv-cost: parameter weight is not a parameter/,
+    ],
+    ["no level", { load: { concurrency: [] } }, "load.concurrency must be a list with at least one entry"],
+    ["two kinds of load", { load: { concurrency: [1], rateRps: [1] } }, /^load must have exactly one of/],
+    ["no workload", { workload: {} }, /^workload must have exactly one of .*; it has none$/],
+    [
+      "a range the wrong way round",
+      { workload: { conversations: { turns: [5, 3] } } },
+      /^workload\.conversations: turns/,
+    ],
+    ["a schedule without a trace", { load: { speed: [1] } }, "load.speed needs workload.trace"],
+    ["no end", { windowSeconds: undefined }, /windowSeconds, because the load has no end/],
+    [
+      "two arms of one name",
+      { arms: [SMALL.arms[0], SMALL.arms[0]] },
+      'arms[1].name must be unique among the arms, got "rr"',
+    ],
+    [
+      "watermarks that nobody looks at",
+      { arms: [{ ...SMALL.arms[0], admission: { watermarks: { prefillTokens: 1 } } }] },
+      /^arms\[0\]\.admission\.watermarks has no effect with mode engine/,
+    ],
+  ])("with %s is refused in one line that names the field", (_, changes, problem) => {
+    const problems = problemsOf(changes);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(problem);
+    expect(problems[0]).not.toContain("\n");
+  });
+
+  test("is told all of its problems at once", () => {
+    expect(problemsOf({ runs: 0, fleet: { ...FLEET, gpu: "h10" }, extra: 1 })).toHaveLength(3);
+  });
+});

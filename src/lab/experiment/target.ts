@@ -1,0 +1,53 @@
+import { NS_PER_SECOND, type Nanoseconds } from "../../core/clock.ts";
+import type { RequestRecord, Unavailable } from "../../core/request-record.ts";
+import type { MeasurementWindow } from "../../measure/window.ts";
+import { buildCell } from "../results/build-cell.ts";
+import type { CellResult, WorkerStats } from "../results/types.ts";
+import type { Cell } from "./cells.ts";
+import type { Experiment } from "./types.ts";
+
+/** What a target gives back of a cell. */
+export interface CellOutcome {
+  /** All requests, warm-up included. */
+  readonly records: readonly RequestRecord[];
+  readonly workers: readonly WorkerStats[];
+  readonly cacheCeiling: number | Unavailable;
+  readonly window: MeasurementWindow;
+}
+
+/** Runs one cell somewhere: on the twin, a local fleet, or an endpoint. */
+export type CellRunner = (cell: Cell) => CellOutcome;
+
+/** What is measured of a cell; `lastDueNs` is when a schedule ends by itself. */
+export function cellWindow(experiment: Experiment, lastDueNs: Nanoseconds | undefined): MeasurementWindow {
+  const { warmUpSeconds, windowSeconds, drainSeconds, cacheState, carryOverSeconds } = experiment;
+  const before = warmUpSeconds + (cacheState === "carried-over" ? carryOverSeconds : 0);
+  const startNs = Math.round(before * NS_PER_SECOND);
+  const endNs = windowSeconds === undefined ? (lastDueNs ?? startNs) + 1 : startNs + windowSeconds * NS_PER_SECOND;
+  return { startNs, endNs: Math.round(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) };
+}
+
+/** A cell that was run: what its target gave, and its entry in results.json. */
+export interface MeasuredCell {
+  readonly outcome: CellOutcome;
+  readonly result: CellResult;
+}
+
+/** Runs a cell wherever `run` runs it, and measures what came of it. */
+export function measureCell(experiment: Experiment, cell: Cell, run: CellRunner): MeasuredCell {
+  const outcome = run(cell);
+  const result = buildCell({
+    arm: cell.arm.name,
+    policy: cell.arm.policy,
+    level: cell.level,
+    run: cell.run,
+    seed: cell.seeds.run,
+    records: outcome.records,
+    window: outcome.window,
+    slo: experiment.slo,
+    snapshots: experiment.snapshots,
+    workers: outcome.workers,
+    cacheCeiling: outcome.cacheCeiling,
+  });
+  return { outcome, result };
+}

@@ -1,0 +1,36 @@
+import { WarmpathError } from "../../core/errors.ts";
+import { type TraceProvenance, withStep } from "../../workload/trace/provenance.ts";
+import type { TraceRow } from "../../workload/trace/row.ts";
+import { filterRows, sliceRows } from "../../workload/trace/transform.ts";
+import type { TraceConfig } from "./types.ts";
+import type { PreparedTrace } from "./workload.ts";
+
+/** Filters and slices a trace as the experiment says, and writes down what was done. */
+export function prepareTrace(
+  { filter, slice }: TraceConfig,
+  source: readonly TraceRow[],
+  sourceProvenance: TraceProvenance,
+): PreparedTrace {
+  let rows = source;
+  let provenance = sourceProvenance;
+  if (filter !== undefined) {
+    const bounds = given(filter);
+    rows = filterRows(rows, bounds);
+    provenance = withStep(provenance, { step: "filter", ...bounds }, rows.length);
+  }
+  if (slice !== undefined) {
+    const bounds = given(slice);
+    rows = sliceRows(rows, bounds);
+    provenance = withStep(provenance, { step: "slice", keepTimes: false, ...bounds }, rows.length);
+  }
+  if (rows.length === 0) {
+    throw new WarmpathError("WP_INVALID_INPUT", `workload.trace leaves no row of ${provenance.source}`);
+  }
+  return { rows, provenance };
+}
+
+function given(bounds: Readonly<Record<string, number | undefined>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(bounds).filter((entry): entry is [string, number] => entry[1] !== undefined),
+  );
+}
