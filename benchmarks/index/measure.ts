@@ -10,7 +10,7 @@ import { readTrace, syntheticTrace } from "../trace.ts";
 import { indexWorkload, type IndexWorkload } from "./workload.ts";
 
 export interface MeasureRequest {
-  readonly what: "writes" | "matches" | "bytes" | "bytes-full" | "capped";
+  readonly what: "speed" | "bytes" | "bytes-full" | "capped";
   readonly index: "paged" | "naive";
   readonly workers: number;
   readonly cacheBlocks: number;
@@ -44,10 +44,8 @@ process.stdout.write(`${JSON.stringify(measure(request, workload))}\n`);
 
 function measure(wanted: MeasureRequest, work: IndexWorkload): MeasureResult {
   switch (wanted.what) {
-    case "writes":
-      return { writesPerCpuSecond: writesPerCpuSecond(wanted, work) };
-    case "matches":
-      return matchTimes(wanted, work);
+    case "speed":
+      return { writesPerCpuSecond: writesPerCpuSecond(wanted, work), ...matchTimes(wanted, work) };
     case "capped":
       return capped(wanted, work);
     case "bytes":
