@@ -172,7 +172,7 @@ describe("a usage error is one clear line and exit code 2", () => {
   });
 
   test.each([
-    ["no command", [], /^warmpath: name a command: explain/],
+    ["no command", [], /^warmpath: name a command: .*explain/],
     ["an unknown command", ["explian"], /^warmpath: unknown command 'explian'/],
     ["nothing to explain", ["explain"], /^warmpath explain: give a JSON file, - for stdin, or --example/],
     ["an unknown option", ["explain", "--exmple"], /^warmpath explain: unknown option '--exmple'/],
