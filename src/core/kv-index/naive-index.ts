@@ -22,6 +22,8 @@ export class NaiveIndex implements KvEvidence {
   /** Expiry by block, per lane; a Map keeps insertion order, which is recency here. */
   readonly #expected: Map<string, Nanoseconds>[] = [];
   readonly #aliases: Map<string, string>[] = [];
+  /** The same the other way round. */
+  readonly #names: Map<string, Set<string>>[] = [];
   readonly #capacities: CapacityEstimates;
 
   constructor(options: { maxReplicas: number; expectationNs?: Nanoseconds }) {
@@ -29,7 +31,10 @@ export class NaiveIndex implements KvEvidence {
     this.#expectationNs = options.expectationNs ?? 30 * NS_PER_SECOND;
     this.#capacities = new CapacityEstimates(options.maxReplicas);
     for (let lane = 0; lane < options.maxReplicas * TIERS.length; lane++) this.#expected.push(new Map());
-    for (let replica = 0; replica < options.maxReplicas; replica++) this.#aliases.push(new Map());
+    for (let replica = 0; replica < options.maxReplicas; replica++) {
+      this.#aliases.push(new Map());
+      this.#names.push(new Map());
+    }
   }
 
   /** Distinct blocks that some lane holds. */
@@ -163,7 +168,7 @@ export class NaiveIndex implements KvEvidence {
       }
       block.confirmed.set(lane, (block.confirmed.get(lane) ?? 0) + 1);
       this.#expected[lane].delete(key);
-      if (engine !== null) this.#aliases[replica].set(hashText(engine[i], engine[i + 1]), key);
+      if (engine !== null) this.#name(replica, hashText(engine[i], engine[i + 1]), key);
     }
   }
 
@@ -191,7 +196,14 @@ export class NaiveIndex implements KvEvidence {
     block.confirmed.delete(lane);
     if (block.confirmed.size === 0) this.#blocks.delete(key);
     for (const other of block.confirmed.keys()) if (other % this.maxReplicas === replica) return;
-    for (const [engine, aliased] of this.#aliases[replica]) if (aliased === key) this.#aliases[replica].delete(engine);
+    for (const engine of this.#names[replica].get(key) ?? []) this.#aliases[replica].delete(engine);
+    this.#names[replica].delete(key);
+  }
+
+  #name(replica: number, engine: string, key: string): void {
+    this.#aliases[replica].set(engine, key);
+    const names = this.#names[replica].get(key) ?? new Set();
+    this.#names[replica].set(key, names.add(engine));
   }
 
   #shrink(replica: number): void {
