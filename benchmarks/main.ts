@@ -1,5 +1,6 @@
 /** `npm run bench -- NAME [--json] [--rounds N] [--trace FILE] [--large]`: runs a benchmark and prints its figures. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchDecision } from "./decision-bench.ts";
 import { benchIndex } from "./index-bench.ts";
@@ -44,7 +45,15 @@ function run(
   options: { trace: string | null; rounds: number; large: boolean; progress: (line: string) => void },
 ): object {
   if (name === "index") return benchIndex(options);
-  return name === "decision" ? benchDecision(options) : benchTwin(options);
+  if (name === "decision") return benchDecision(options);
+  return benchTwin({ ...options, trace: options.trace ?? knownTrace(options.large) });
+}
+
+/** The trace a run of the twin is about, where the data folder has it. */
+function knownTrace(large: boolean): string | null {
+  const folder = process.env["WARMPATH_DATA"] ?? "data";
+  const file = join(folder, "traces", large ? "conversation_trace.jsonl" : "toolagent_head_1000.jsonl");
+  return existsSync(file) ? file : null;
 }
 
 function usage(problem: string): number {
