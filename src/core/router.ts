@@ -48,6 +48,8 @@ export class Router {
   #policy: Policy;
   #activePrefixes: ActivePrefixes | undefined;
   #names: readonly string[] = [];
+  #readyReplicas: readonly number[] = [];
+  #notReady: readonly string[] = NO_NAMES;
   #expectedOutputTokens: number;
 
   constructor(policy: Policy, options: RouterOptions) {
@@ -106,7 +108,7 @@ export class Router {
     const replica = this.fleet.add(spec);
     this.load.addReplica(replica, spec);
     this.#view.lastChosen[replica] = 0;
-    this.#renameReplicas();
+    this.#fleetChanged();
     if (feed === undefined) this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
     else this.#feeds.add(replica, feed);
     return replica;
@@ -120,7 +122,7 @@ export class Router {
     this.#activePrefixes?.clearReplica(replica);
     this.#feeds.remove(replica);
     this.fleet.remove(replica);
-    this.#renameReplicas();
+    this.#fleetChanged();
     this.#policy.observe({ kind: "replica-reset", replica });
     for (const open of this.#open.values()) {
       if (open.replica === replica) open.replica = NO_REPLICA;
@@ -132,6 +134,7 @@ export class Router {
 
   setState(replica: number, state: ReplicaState, nowNs: Nanoseconds): Effect[] {
     this.fleet.setState(replica, state);
+    this.#fleetChanged();
     return this.#shedWithoutWorkers(this.#drain(nowNs, []), nowNs);
   }
 
@@ -236,10 +239,14 @@ export class Router {
     return this.load.describe(replica);
   }
 
-  #renameReplicas(): void {
+  /** Takes note of who is in the fleet and who is ready, so that no decision has to ask. */
+  #fleetChanged(): void {
     const names: string[] = [];
     for (const replica of this.fleet.indices()) names[replica] = this.fleet.name(replica);
     this.#names = names;
+    const isReady = (replica: number): boolean => this.fleet.state(replica) === "ready";
+    this.#readyReplicas = this.fleet.indices().filter(isReady);
+    this.#notReady = this.fleet.indices().flatMap((replica) => (isReady(replica) ? [] : [names[replica]]));
   }
 
   /** Tries to place a request now; false if it has to wait or be refused. */
@@ -265,19 +272,15 @@ export class Router {
 
   /** Fills the view's candidates: ready, not tried before, and not busy unless admission is left to the engines. */
   #filter(open: OpenRequest): FilteredReplicas {
-    let notReady = NO_NAMES;
     let tried = NO_NAMES;
-    let busy = NO_NAMES;
+    let busy: string[] | undefined;
     this.#view.clearCandidates();
-    for (let replica = 0; replica < this.#names.length; replica++) {
-      if (!this.fleet.has(replica)) continue;
-      const name = this.#names[replica];
-      if (this.fleet.state(replica) !== "ready") notReady = [...notReady, name];
-      else if (open.tried.includes(replica)) tried = [...tried, name];
-      else if (this.#admission.isBusy(replica)) busy = [...busy, name];
+    for (const replica of this.#readyReplicas) {
+      if (open.tried.length > 0 && open.tried.includes(replica)) tried = [...tried, this.#names[replica]];
+      else if (this.#admission.isBusy(replica)) (busy ??= []).push(this.#names[replica]);
       else this.#view.addCandidate(replica);
     }
-    return { notReady, tried, busy };
+    return { notReady: this.#notReady, tried, busy: busy ?? NO_NAMES };
   }
 
   /** Choosing and reserving are one step: nobody else can decide in between. */
@@ -309,7 +312,10 @@ export class Router {
     };
     this.#record(open, filtered, nowNs, made, null);
     this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens);
-    this.index.expect(replica, request.sequence, request.blocks, nowNs);
+    // What is confirmed need not be expected.
+    if (view.confirmedBlocks[replica] < request.blocks) {
+      this.index.expect(replica, request.sequence, request.blocks, nowNs);
+    }
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
     view.lastChosen[replica] = decision;
     open.attempts = attempt;
@@ -473,7 +479,7 @@ export class Router {
   }
 
   /** Replicas that could be given work, but for those a request has tried. */
-  #ready(tried: readonly number[]): number[] {
-    return this.fleet.indices().filter((r) => this.fleet.state(r) === "ready" && !tried.includes(r));
+  #ready(tried: readonly number[]): readonly number[] {
+    return this.#readyReplicas.filter((replica) => !tried.includes(replica));
   }
 }

@@ -60,5 +60,5 @@ export function pressure(knob: BusyKnob): number {
 
 // A capacity of 0 is unknown, and what is unknown cannot be exceeded.
 function reaches(used: number, capacity: number, threshold: number): boolean {
-  return capacity > 0 && used / capacity >= threshold;
+  return capacity > 0 && used >= threshold * capacity;
 }
