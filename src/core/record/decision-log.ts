@@ -62,7 +62,8 @@ export class DecisionLog {
     this.detail = options.detail;
     this.#capacity = options.capacity;
     this.#rowCount = options.detail === "full" ? (options.candidateRows ?? DEFAULT_ROWS) : 0;
-    this.#rows = new Int32Array(this.#rowCount * COLUMNS);
+    // Written once now, or every decision until the ring is full would wait for the system to hand out a page.
+    this.#rows = new Int32Array(this.#rowCount * COLUMNS).fill(0);
   }
 
   /** The number the next decision will have. */
