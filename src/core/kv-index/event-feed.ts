@@ -1,5 +1,5 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../clock.ts";
-import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./types.ts";
+import type { FeedCapabilities, KvChange, KvEvent, ReplicaSnapshot } from "./types.ts";
 
 /**
  * How far the index can be trusted for a replica: `empty` has heard nothing, `live` has heard everything, `stale` serves
@@ -15,6 +15,7 @@ export type FeedRequest =
 
 /** Where the events of a feed go once they are in order. */
 export interface FeedSink {
+  /** The event's own change, then those that came with it. */
   apply(event: KvEvent): void;
   clear(): void;
   restore(snapshot: ReplicaSnapshot): void;
@@ -166,10 +167,15 @@ export class EventFeed {
     this.#sink.apply(event);
     this.#applied++;
     this.#lastEventId = event.eventId;
-    this.#tiers.add(event.tier);
-    // After a clearing the state is known again, whatever was lost before it: of the one tier that is in use.
-    if (event.kind === "cleared" && this.#tiers.size === 1) this.#hasLost = false;
+    this.#noteChange(event);
+    if (event.more !== undefined) for (const change of event.more) this.#noteChange(change);
     if (this.#state === "empty" || this.#state === "partial") this.#state = this.#settled();
+  }
+
+  #noteChange(change: KvChange): void {
+    this.#tiers.add(change.tier);
+    // After a clearing the state is known again, whatever was lost before it: of the one tier that is in use.
+    if (change.kind === "cleared" && this.#tiers.size === 1) this.#hasLost = false;
   }
 
   #settled(): FeedState {

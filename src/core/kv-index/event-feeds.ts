@@ -1,6 +1,6 @@
 import type { Nanoseconds } from "../clock.ts";
 import type { Replay, Resync } from "../effects.ts";
-import { EventFeed, type FeedRequest, type FeedState } from "./event-feed.ts";
+import { EventFeed, type FeedCounts, type FeedRequest, type FeedState } from "./event-feed.ts";
 import type { KvIndex } from "./kv-index.ts";
 import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./types.ts";
 
@@ -16,7 +16,10 @@ export class EventFeeds {
   add(replica: number, capabilities: FeedCapabilities): void {
     const index = this.#index;
     const feed = new EventFeed(capabilities, {
-      apply: (event) => index.apply(replica, event.tier, event),
+      apply: (event) => {
+        index.apply(replica, event.tier, event);
+        if (event.more !== undefined) for (const change of event.more) index.apply(replica, change.tier, change);
+      },
       clear: () => index.clearReplica(replica),
       restore: (snapshot) => index.restore(replica, snapshot.runs),
     });
@@ -36,6 +39,11 @@ export class EventFeeds {
     return this.#feeds.get(replica)?.state ?? "approximate";
   }
 
+  /** What has happened to a replica's events; undefined if it has none. */
+  counts(replica: number): FeedCounts | undefined {
+    return this.#feeds.get(replica)?.counts;
+  }
+
   accept(replica: number, event: KvEvent, nowNs: Nanoseconds): (Replay | Resync)[] {
     return asEffects(replica, this.#feeds.get(replica)?.accept(event, nowNs));
   }
@@ -49,7 +57,12 @@ export class EventFeeds {
   }
 
   tick(nowNs: Nanoseconds): (Replay | Resync)[] {
-    return [...this.#feeds].flatMap(([replica, feed]) => asEffects(replica, feed.tick(nowNs)));
+    const effects: (Replay | Resync)[] = [];
+    for (const [replica, feed] of this.#feeds) {
+      const request = feed.tick(nowNs);
+      if (request !== undefined) effects.push({ ...request, replica });
+    }
+    return effects;
   }
 }
 

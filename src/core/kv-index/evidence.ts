@@ -1,6 +1,16 @@
 import type { Nanoseconds } from "../clock.ts";
+import { bitCount, lowestBit, lowestBits } from "./block-mask.ts";
 import { Expectations } from "./expectations.ts";
-import { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, hashAt, headerAt } from "./page-layout.ts";
+import {
+  CHUNK_WORDS,
+  FIRST_HOLDER,
+  LINK,
+  PAGE_BLOCKS,
+  PAGE_HOLDERS_END,
+  commonBlocks,
+  hashAt,
+  headerAt,
+} from "./page-layout.ts";
 import { PageStore } from "./page-store.ts";
 import { PairTable } from "./pair-table.ts";
 
@@ -56,28 +66,29 @@ export class Evidence {
    * many as can be appended to it.
    */
   extend(block: number, sequence: Uint32Array, from: number, to: number): number {
-    const { words, table } = this.store;
+    const { store } = this;
+    const { words, table } = store;
     const page = block >> 4;
-    const used = this.store.used(page);
     const first = (block & 15) + 1;
-    let offset = first;
-    let at = hashAt(block) + 2;
-    let i = 2 * from;
-    const end = Math.min(2 * to, i + 2 * (PAGE_BLOCKS - first));
-    for (; i < end && offset < used; i += 2, at += 2, offset++) {
-      if (words[at] !== (sequence[i] | 0) || words[at + 1] !== (sequence[i + 1] | 0)) return offset - first;
-    }
-    if (i === end) return offset - first;
-    for (; i < end; i += 2, at += 2, offset++) {
-      const lo = sequence[i] | 0;
-      const hi = sequence[i + 1] | 0;
+    const used = store.used(page);
+    const most = Math.min(to - from, PAGE_BLOCKS - first);
+    const known = Math.min(most, used - first);
+    const same = known > 0 ? commonBlocks(words, hashAt(block) + 2, sequence, 2 * from, known) : 0;
+    if (same < known || same === most) return same;
+    let added = same;
+    if (most - added > 1) table.prefetch(sequence, 2 * (from + added), 2 * (from + most));
+    for (; added < most; added++) {
+      const lo = sequence[2 * (from + added)] | 0;
+      const hi = sequence[2 * (from + added) + 1] | 0;
+      const next = block + 1 + added;
       // It may be in a page of its own, from before its parent was known.
-      if (table.findOrInsert(lo, hi, page * PAGE_BLOCKS + offset) !== NONE) break;
+      if (table.findOrInsert(lo, hi, next) !== NONE) break;
+      const at = hashAt(next);
       words[at] = lo;
       words[at + 1] = hi;
     }
-    this.store.setUsed(page, offset);
-    return offset - first;
+    store.setUsed(page, first + added);
+    return added;
   }
 
   /** The block with this hash wherever it is, or the first of a new page; -1 only if no page can be had. */
@@ -109,9 +120,7 @@ export class Evidence {
     const again = before & bits;
     const expected = (before >>> 16) & bits;
     words[at + 1] = (before | bits) & ~(expected << 16);
-    for (let rest = expected; rest !== 0; rest &= rest - 1) {
-      this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
-    }
+    this.expectations.remove(lane, page, expected);
     for (let rest = again; rest !== 0; rest &= rest - 1) {
       const block = page * PAGE_BLOCKS + lowestBit(rest);
       const copies = Math.max(0, this.#copies.get(lane, block)) + 1;
@@ -126,17 +135,12 @@ export class Evidence {
     if (at === NONE) return false;
     const { expectations } = this;
     const masks = this.store.words[at + 1];
-    const known = masks >>> 16;
-    for (let rest = bits & known; rest !== 0; rest &= rest - 1) {
-      expectations.renew(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
-    }
-    let taken = 0;
-    for (let rest = bits & ~(masks | known); rest !== 0 && expectations.free > 0; rest &= rest - 1) {
-      expectations.add(lane, page * PAGE_BLOCKS + lowestBit(rest), expiresNs);
-      taken |= rest & -rest;
-    }
-    this.store.words[at + 1] = masks | (taken << 16);
-    const refused = bits & ~(masks | known | taken);
+    const known = (masks >>> 16) & bits;
+    let fresh = bits & ~(masks | known);
+    if (expectations.free < PAGE_BLOCKS) fresh = lowestBits(fresh, Math.min(bitCount(fresh), expectations.free));
+    expectations.put(lane, page, known | fresh, fresh, expiresNs);
+    this.store.words[at + 1] = masks | (fresh << 16);
+    const refused = bits & ~(masks | known | fresh);
     // What `#holder` counted as newly held but the full book refused is taken back.
     if (refused !== 0) this.#forget(page, lane, at, refused);
     return refused === 0;
@@ -163,10 +167,17 @@ export class Evidence {
     return unknown;
   }
 
+  /** Makes those of the blocks that the lane is expected to hold its most recent ones. */
+  renew(page: number, lane: number, bits: number, expiresNs: Nanoseconds): void {
+    const at = this.store.holderOf(page, lane);
+    if (at !== NONE) this.expectations.put(lane, page, (this.store.words[at + 1] >>> 16) & bits, 0, expiresNs);
+  }
+
   /** Ends one expectation of a lane, if there is one. */
   retract(lane: number, block: number): void {
-    const at = this.store.holderOf(block >> 4, lane);
-    if (at !== NONE && (this.store.words[at + 1] >>> (16 + (block & 15))) & 1) this.#endExpectation(lane, block);
+    const page = block >> 4;
+    const at = this.store.holderOf(page, lane);
+    if (at !== NONE) this.#forget(page, lane, at, (this.store.words[at + 1] >>> 16) & (1 << (block & 15)));
   }
 
   /** Whether the lane holds a block by confirmed evidence. */
@@ -190,15 +201,18 @@ export class Evidence {
   /** Ends the expectations of a lane that have expired. */
   expireLane(lane: number, nowNs: Nanoseconds): void {
     for (;;) {
-      const block = this.expectations.expiredOf(lane, nowNs);
-      if (block === NONE) return;
-      this.#endExpectation(lane, block);
+      const entry = this.expectations.expiredOf(lane, nowNs);
+      if (entry === NONE) return;
+      this.#endExpectations(lane, entry, this.expectations.maskOf(entry));
     }
   }
 
-  /** Ends a lane's least recent expectations until at most `count` are left. */
+  /** Ends a lane's least recent expectations until at most `count` blocks are left. */
   shrinkLane(lane: number, count: number): void {
-    while (this.expectations.countOf(lane) > count) this.#endExpectation(lane, this.expectations.oldestOf(lane));
+    for (let more = this.expectations.countOf(lane) - count; more > 0; more = this.expectations.countOf(lane) - count) {
+      const entry = this.expectations.oldestOf(lane);
+      this.#endExpectations(lane, entry, this.expectations.leastRecentOf(entry, more));
+    }
   }
 
   /** Frees what a page holds for nobody: blocks that were made but found no evidence. */
@@ -238,9 +252,9 @@ export class Evidence {
     return mine;
   }
 
-  #endExpectation(lane: number, block: number): void {
-    const page = block >> 4;
-    this.#forget(page, lane, this.store.holderOf(page, lane), 1 << (block & 15));
+  #endExpectations(lane: number, entry: number, bits: number): void {
+    const page = this.expectations.pageOf(entry);
+    this.#forget(page, lane, this.store.holderOf(page, lane), bits);
   }
 
   /** Clears both kinds of evidence for `bits`, and whatever is then held by nobody. */
@@ -248,9 +262,7 @@ export class Evidence {
     if (bits === 0) return;
     const store = this.store;
     const masks = store.words[at + 1];
-    for (let rest = (masks >>> 16) & bits; rest !== 0; rest &= rest - 1) {
-      this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
-    }
+    this.expectations.remove(lane, page, (masks >>> 16) & bits);
     store.words[at + 1] = masks & ~(bits | (bits << 16));
     const held = store.heldMask(page);
     this.#blocks -= bitCount(bits & ~held);
@@ -278,23 +290,10 @@ export class Evidence {
     store.forEachHolder(page, (at) => {
       const lane = store.words[at];
       const masks = store.words[at + 1];
-      for (let rest = masks >>> 16; rest !== 0; rest &= rest - 1) {
-        this.expectations.remove(lane, page * PAGE_BLOCKS + lowestBit(rest));
-      }
+      this.expectations.remove(lane, page, masks >>> 16);
       this.#dropCopies(page, lane, masks & 0xffff);
     });
     store.freePage(page);
     this.#evictedPages++;
   }
-}
-
-function lowestBit(mask: number): number {
-  return 31 - Math.clz32(mask & -mask);
-}
-
-function bitCount(mask: number): number {
-  let v = mask - ((mask >>> 1) & 0x5555);
-  v = (v & 0x3333) + ((v >>> 2) & 0x3333);
-  v = (v + (v >>> 4)) & 0x0f0f;
-  return (v + (v >>> 8)) & 0x1f;
 }

@@ -1,50 +1,61 @@
 import type { Nanoseconds } from "../clock.ts";
+import { bitCount, highestBits, lowestBits } from "./block-mask.ts";
 import { PairTable } from "./pair-table.ts";
 
 const NONE = -1;
 
-/** An entry is 32 adjacent bytes: four words, then the time of its expiry, then eight bytes that keep it in one cache line. */
+/** An entry is 32 adjacent bytes: six words, then the time of its expiry. */
 const WORDS = 8;
 const LANE = 0;
-const BLOCK = 1;
-const OLDER = 2;
-const NEWER = 3;
-const EXPIRES = 2;
+const PAGE = 1;
+const MASK = 2;
+/** Neighbours in the lane's order of recency; of a free entry, `NEWER` is the next free one. */
+const OLDER = 3;
+const NEWER = 4;
+/** The entry made before it for the same page and lane. */
+const BEFORE = 5;
+const EXPIRES = 3;
 const DOUBLES = 4;
 
 /**
- * When expected evidence ends. Each lane has a list of its expected blocks by recency: the oldest expire first, and a
- * lane with a capacity (approximate mode) forgets its least recently expected block when it is full. The bits themselves
- * are in the pages; this book only says which to clear.
+ * When expected evidence ends. An entry stands for blocks of one page that were expected of one lane together, so a
+ * placement costs an entry per page; every block is in one entry at most, that of its latest placement, and keeps a
+ * deadline of its own. Each lane has a list of its entries by recency: the oldest expire first, and a lane with a
+ * capacity (approximate mode) forgets its least recently expected blocks when it is full. The bits that count are those in
+ * the pages; this book only says which to clear.
  */
 export class Expectations {
+  /** The newest entry of a page and lane. There are never more entries than blocks, so the blocks are what is limited. */
   #entryOf: PairTable;
   #words: Int32Array;
   /** The same memory as `#words`, read as doubles. */
   #times: Float64Array;
   readonly #oldest: Int32Array;
   readonly #newest: Int32Array;
+  /** Expected blocks by lane, and of all lanes. */
   readonly #count: Int32Array;
+  #size = 0;
   #freeEntry: number;
 
-  constructor(maxEntries: number, lanes: number) {
-    this.#entryOf = new PairTable(maxEntries);
-    this.#words = new Int32Array(maxEntries * WORDS);
+  constructor(maxBlocks: number, lanes: number) {
+    this.#entryOf = new PairTable(maxBlocks);
+    this.#words = new Int32Array(maxBlocks * WORDS);
     this.#times = new Float64Array(this.#words.buffer);
     this.#oldest = new Int32Array(lanes).fill(NONE);
     this.#newest = new Int32Array(lanes).fill(NONE);
     this.#count = new Int32Array(lanes);
     this.#freeEntry = NONE;
-    this.#chainFree(0, maxEntries);
+    this.#chainFree(0, maxBlocks);
   }
 
+  /** Blocks that are expected, added over all lanes. */
   get size(): number {
-    return this.#entryOf.size;
+    return this.#size;
   }
 
-  /** Expectations there is still room for. */
+  /** Blocks there is still room for. */
   get free(): number {
-    return this.#entryOf.maxEntries - this.#entryOf.size;
+    return this.#entryOf.maxEntries - this.#size;
   }
 
   get bytes(): number {
@@ -52,24 +63,19 @@ export class Expectations {
     return this.#entryOf.bytes + this.#words.byteLength + perLane;
   }
 
-  /** Makes room for so many expectations in all; for when a replica joins, not for the hot path. */
-  reserve(maxEntries: number): void {
+  /** Makes room for so many blocks in all; for when a replica joins, not for the hot path. */
+  reserve(maxBlocks: number): void {
     const before = this.#entryOf.maxEntries;
-    if (maxEntries <= before) return;
-    const words = new Int32Array(maxEntries * WORDS);
+    if (maxBlocks <= before) return;
+    const words = new Int32Array(maxBlocks * WORDS);
     words.set(this.#words);
     this.#words = words;
     this.#times = new Float64Array(words.buffer);
-    this.#entryOf = new PairTable(maxEntries);
-    for (let lane = 0; lane < this.#oldest.length; lane++) {
-      for (let entry = this.#oldest[lane]; entry !== NONE; entry = words[entry * WORDS + NEWER]) {
-        this.#entryOf.set(lane, words[entry * WORDS + BLOCK], entry);
-      }
-    }
-    this.#chainFree(before, maxEntries);
+    this.#entryOf = this.#entryOf.enlarged(maxBlocks);
+    this.#chainFree(before, maxBlocks);
   }
 
-  /** The lane with most expectations. */
+  /** The lane with most expected blocks. */
   largestLane(): number {
     let largest = 0;
     for (let lane = 1; lane < this.#count.length; lane++) if (this.#count[lane] > this.#count[largest]) largest = lane;
@@ -80,48 +86,85 @@ export class Expectations {
     return this.#count[lane];
   }
 
-  /** The lane's least recently expected block, or -1. */
+  /** The lane's least recent entry, or -1. */
   oldestOf(lane: number): number {
-    const entry = this.#oldest[lane];
-    return entry === NONE ? NONE : this.#words[entry * WORDS + BLOCK];
+    return this.#oldest[lane];
   }
 
-  /** The lane's oldest block if it has expired, or -1. */
+  /** The lane's least recent entry if it has expired, or -1. */
   expiredOf(lane: number, nowNs: Nanoseconds): number {
     const entry = this.#oldest[lane];
-    if (entry === NONE || this.#times[entry * DOUBLES + EXPIRES] > nowNs) return NONE;
-    return this.#words[entry * WORDS + BLOCK];
+    return entry === NONE || this.#times[entry * DOUBLES + EXPIRES] > nowNs ? NONE : entry;
   }
 
-  /** Adds an expectation that is not there yet as the lane's most recent; the caller has made sure there is room. */
-  add(lane: number, block: number, expiresNs: Nanoseconds): void {
+  pageOf(entry: number): number {
+    return this.#words[entry * WORDS + PAGE];
+  }
+
+  maskOf(entry: number): number {
+    return this.#words[entry * WORDS + MASK];
+  }
+
+  /** Of an entry's blocks, the `count` that are forgotten first: where capacity decides, a prompt's last ones. */
+  leastRecentOf(entry: number, count: number): number {
+    const mask = this.maskOf(entry);
+    if (count >= bitCount(mask)) return mask;
+    return this.#times[entry * DOUBLES + EXPIRES] === Infinity ? highestBits(mask, count) : lowestBits(mask, count);
+  }
+
+  /**
+   * Makes blocks of a page the lane's most recent, `fresh` of which were not expected before; the caller has made sure
+   * there is room for those.
+   */
+  put(lane: number, page: number, bits: number, fresh: number, expiresNs: Nanoseconds): void {
+    if (bits === 0) return;
+    const added = bitCount(fresh);
+    this.#count[lane] += added;
+    this.#size += added;
+    if (bits !== fresh) this.#take(lane, page, bits & ~fresh);
+    const words = this.#words;
     const entry = this.#freeEntry;
     const at = entry * WORDS;
-    this.#freeEntry = this.#words[at + NEWER];
-    this.#words[at + LANE] = lane;
-    this.#words[at + BLOCK] = block;
+    this.#freeEntry = words[at + NEWER];
+    words[at + LANE] = lane;
+    words[at + PAGE] = page;
+    words[at + MASK] = bits;
+    words[at + BEFORE] = this.#entryOf.swap(lane, page, entry);
     this.#times[entry * DOUBLES + EXPIRES] = expiresNs;
-    this.#entryOf.set(lane, block, entry);
-    this.#count[lane]++;
     this.#linkNewest(lane, entry);
   }
 
-  /** Makes an expectation the lane's most recent, if there is one. */
-  renew(lane: number, block: number, expiresNs: Nanoseconds): void {
-    const entry = this.#entryOf.get(lane, block);
-    if (entry === NONE) return;
-    this.#times[entry * DOUBLES + EXPIRES] = expiresNs;
-    this.#unlink(entry);
-    this.#linkNewest(lane, entry);
+  /** Forgets blocks of a page that are all expected. */
+  remove(lane: number, page: number, bits: number): void {
+    if (bits === 0) return;
+    const gone = bitCount(bits);
+    this.#count[lane] -= gone;
+    this.#size -= gone;
+    this.#take(lane, page, bits);
   }
 
-  remove(lane: number, block: number): void {
-    const entry = this.#entryOf.take(lane, block);
-    if (entry === NONE) return;
-    this.#unlink(entry);
-    this.#count[lane]--;
-    this.#words[entry * WORDS + NEWER] = this.#freeEntry;
-    this.#freeEntry = entry;
+  /** Takes blocks out of the entries they are in, and entries out of the book that have none left. */
+  #take(lane: number, page: number, bits: number): void {
+    const words = this.#words;
+    let rest = bits;
+    let after = NONE;
+    for (let entry = this.#entryOf.get(lane, page); rest !== 0 && entry !== NONE;) {
+      const at = entry * WORDS;
+      const before = words[at + BEFORE];
+      const left = words[at + MASK] & ~rest;
+      rest &= ~words[at + MASK];
+      words[at + MASK] = left;
+      if (left !== 0) after = entry;
+      else {
+        if (after !== NONE) words[after * WORDS + BEFORE] = before;
+        else if (before !== NONE) this.#entryOf.set(lane, page, before);
+        else this.#entryOf.take(lane, page);
+        this.#unlink(entry);
+        words[at + NEWER] = this.#freeEntry;
+        this.#freeEntry = entry;
+      }
+      entry = before;
+    }
   }
 
   /** Adds entries from `from` to `to` to the free ones. */

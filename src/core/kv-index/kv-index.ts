@@ -11,6 +11,7 @@ import {
   PAGE_BLOCKS,
   PAGE_HOLDERS_END,
   USED,
+  commonBlocks,
   hashAt,
   headerAt,
 } from "./page-layout.ts";
@@ -52,7 +53,11 @@ export class KvIndex implements KvEvidence {
   readonly #expectationNs: Nanoseconds;
   readonly #match: { cached: Int32Array; confirmed: Int32Array };
   #chain: Uint32Array = new Uint32Array(256);
-  #touchedBlocks: Int32Array = new Int32Array(128);
+  /** Blocks that the aliases of a removal stood for. */
+  #aliasedBlocks: Int32Array = new Int32Array(128);
+  /** Page and mask of each stretch of a placement in approximate mode; the first `#stretchNumbers` numbers count. */
+  #stretches: Int32Array = new Int32Array(128);
+  #stretchNumbers = 0;
   #tiersSeen = 1;
   #refusedBlocks = 0;
   #unknownRemovals = 0;
@@ -87,17 +92,19 @@ export class KvIndex implements KvEvidence {
     const { expectations } = this.#evidence;
     const isApproximate = this.#capacities.isApproximate(replica);
     const expiresNs = isApproximate ? Infinity : nowNs + this.#expectationNs;
-    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
     // A full book makes room by the oldest expectations of the lane that has most, never by refusing what is newest.
     const missing = blocks - expectations.free;
     if (missing > 0) {
       const largest = expectations.largestLane();
       this.#evidence.shrinkLane(largest, Math.max(0, expectations.countOf(largest) - missing));
     }
-    const placed = this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
+    this.#stretchNumbers = 0;
+    this.#mark(replica, ROOT_LO, ROOT_HI, sequence, blocks, expiresNs, null);
     if (!isApproximate) return;
     // Renewed from the last to the first, so that a prompt's first blocks are the last to be forgotten.
-    for (let i = placed - 1; i >= 0; i--) expectations.renew(replica, this.#touchedBlocks[i], expiresNs);
+    for (let at = this.#stretchNumbers - 2; at >= 0; at -= 2) {
+      this.#evidence.renew(this.#stretches[at], replica, this.#stretches[at + 1], expiresNs);
+    }
     this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
   }
 
@@ -148,7 +155,7 @@ export class KvIndex implements KvEvidence {
         page = block >> 4;
         offset = block & 15;
         const limit = Math.min(blocks - depth, store.used(page) - offset);
-        run = commonRun(words, hashAt(block), sequence, 2 * depth, limit);
+        run = commonBlocks(words, hashAt(block), sequence, 2 * depth, limit);
         if (before !== NONE && offset === 0) store.setFollower(before, page);
       }
       const end = depth + run;
@@ -309,14 +316,15 @@ export class KvIndex implements KvEvidence {
         run = 1 + evidence.extend(first, sequence, taken + 1, blocks);
       }
       const page = first >> 4;
-      const granted = this.#grant(page, lane, ((1 << run) - 1) << (first & 15), expiresNs);
+      const bits = ((1 << run) - 1) << (first & 15);
+      const granted = this.#grant(page, lane, bits, expiresNs);
       let named = granted ? run : 0;
       if (granted && engine !== null) {
         named = this.#aliasRun(lane % this.maxReplicas, engine, taken, first, run);
         // A block that cannot be known by its engine's name could never be removed again.
         if (named < run) evidence.withdraw(page, lane, ((1 << run) - (1 << named)) << (first & 15));
       }
-      if (expiresNs > 0) for (let i = 0; i < named; i++) this.#touchedBlocks[taken + i] = first + i;
+      if (expiresNs === Infinity) this.#noteStretch(page, bits);
       taken += named;
       if (named < run) {
         // Blocks that nobody holds now must not stay, and what follows them would have no parent.
@@ -333,6 +341,16 @@ export class KvIndex implements KvEvidence {
     return expiresNs > 0
       ? this.#evidence.expect(page, lane, bits, expiresNs)
       : this.#evidence.confirm(page, lane, bits);
+  }
+
+  #noteStretch(page: number, bits: number): void {
+    if (this.#stretchNumbers === this.#stretches.length) {
+      const longer = new Int32Array(2 * this.#stretches.length);
+      longer.set(this.#stretches);
+      this.#stretches = longer;
+    }
+    this.#stretches[this.#stretchNumbers++] = page;
+    this.#stretches[this.#stretchNumbers++] = bits;
   }
 
   /** Makes an engine's hashes stand for blocks of one page; returns for how many there was room. */
@@ -357,7 +375,7 @@ export class KvIndex implements KvEvidence {
     const { words, table } = this.#evidence.store;
     const aliases = this.#aliases;
     const blocks = engine.length / 2;
-    if (this.#touchedBlocks.length < blocks) this.#touchedBlocks = new Int32Array(2 * blocks);
+    if (aliases !== null && this.#aliasedBlocks.length < blocks) this.#aliasedBlocks = new Int32Array(2 * blocks);
     let from = 0;
     let bits = 0;
     let block = NONE;
@@ -373,9 +391,9 @@ export class KvIndex implements KvEvidence {
           continue;
         }
       }
-      const aliased = aliases === null ? NONE : aliases.take(replica, lo, hi);
-      const found = aliased === NONE ? table.find(lo, hi) : aliased;
-      this.#touchedBlocks[i] = aliased;
+      let found = NONE;
+      if (aliases !== null) this.#aliasedBlocks[i] = found = aliases.take(replica, lo, hi);
+      if (found === NONE) found = table.find(lo, hi);
       if (found === NONE) {
         this.#unknownRemovals++;
         continue;
@@ -406,7 +424,7 @@ export class KvIndex implements KvEvidence {
     for (let rest = unknown; rest !== 0; rest &= rest - 1) this.#unknownRemovals++;
     if (this.#aliases === null) return;
     for (let i = from; i < to; i++) {
-      const block = this.#touchedBlocks[i];
+      const block = this.#aliasedBlocks[i];
       if (block === NONE || !this.#holds(replica, block)) continue;
       const check = this.#evidence.store.words[hashAt(block)] >>> 16;
       this.#aliases.set(replica, engine[2 * i] | 0, engine[2 * i + 1] | 0, block, check);
@@ -448,20 +466,4 @@ function wholePage(words: Int32Array, page: number, sequence: Uint32Array, depth
   const at = hashAt(page * PAGE_BLOCKS + used - 1);
   const want = 2 * (depth + used - 1);
   return words[at] === (sequence[want] | 0) && words[at + 1] === (sequence[want + 1] | 0) ? used : 0;
-}
-
-/**
- * How many blocks of a page agree with a prompt, of `limit` and at least one. A sequence hash covers all blocks before it, so
- * agreement at one block means agreement at every earlier one: the last is looked at first, then halves.
- */
-function commonRun(words: Int32Array, at: number, sequence: Uint32Array, from: number, limit: number): number {
-  let agreed = 1;
-  let open = limit;
-  for (let probe = limit; agreed < open; probe = (agreed + open + 1) >> 1) {
-    const i = 2 * (probe - 1);
-    if (words[at + i] === (sequence[from + i] | 0) && words[at + i + 1] === (sequence[from + i + 1] | 0))
-      agreed = probe;
-    else open = probe - 1;
-  }
-  return agreed;
 }

@@ -29,3 +29,25 @@ export function hashAt(block: number): number {
 export function headerAt(page: number): number {
   return page * PAGE_WORDS + 2 * PAGE_BLOCKS;
 }
+
+/**
+ * How many of `limit` blocks from `at` on agree with a prompt from `from` on. A sequence hash covers all blocks before it, so
+ * agreement at one block means agreement at every earlier one: the last is looked at first, then halves.
+ */
+export function commonBlocks(
+  words: Int32Array,
+  at: number,
+  sequence: Uint32Array,
+  from: number,
+  limit: number,
+): number {
+  let agreed = 0;
+  let open = limit;
+  for (let probe = limit; agreed < open; probe = (agreed + open + 1) >> 1) {
+    const i = 2 * (probe - 1);
+    if (words[at + i] === (sequence[from + i] | 0) && words[at + i + 1] === (sequence[from + i + 1] | 0))
+      agreed = probe;
+    else open = probe - 1;
+  }
+  return agreed;
+}

@@ -3,7 +3,8 @@ const MAX_LOAD = 0.75;
 const EMPTY = -1;
 
 /**
- * A small integer for a (lane, block) pair: how many extra copies an engine holds, or where an expectation is kept.
+ * A small integer for a pair of lane and block, or lane and page: how many extra copies an engine holds, or where an
+ * expectation is kept.
  * Linear probing with backward-shift removal; 12 bytes a slot, allocated once.
  */
 export class PairTable {
@@ -48,13 +49,41 @@ export class PairTable {
     return true;
   }
 
+  /** Sets the value of a pair there is room for, and returns what it was before, or -1. */
+  swap(lane: number, block: number, value: number): number {
+    const words = this.#words;
+    const at = this.#slotOf(lane, block) * WORDS;
+    const before = words[at] === EMPTY ? -1 : words[at + 2];
+    if (words[at] === EMPTY) this.#size++;
+    words[at] = lane;
+    words[at + 1] = block;
+    words[at + 2] = value;
+    return before;
+  }
+
   /** Removes a pair and returns its value, or -1 if it was not there. */
   take(lane: number, block: number): number {
+    const slot = this.#slotOf(lane, block);
+    if (this.#words[slot * WORDS] === EMPTY) return -1;
+    const value = this.#words[slot * WORDS + 2];
+    this.#removeAt(slot);
+    return value;
+  }
+
+  /** The same pairs in a larger table. */
+  enlarged(maxEntries: number): PairTable {
+    const larger = new PairTable(maxEntries);
+    const words = this.#words;
+    for (let at = 0; at < words.length; at += WORDS) {
+      if (words[at] !== EMPTY) larger.set(words[at], words[at + 1], words[at + 2]);
+    }
+    return larger;
+  }
+
+  #removeAt(slotToClear: number): void {
     const words = this.#words;
     const mask = this.#mask;
-    let hole = this.#slotOf(lane, block);
-    if (words[hole * WORDS] === EMPTY) return -1;
-    const value = words[hole * WORDS + 2];
+    let hole = slotToClear;
     this.#size--;
     for (let slot = (hole + 1) & mask; words[slot * WORDS] !== EMPTY; slot = (slot + 1) & mask) {
       const home = this.#home(words[slot * WORDS], words[slot * WORDS + 1]);
@@ -66,7 +95,6 @@ export class PairTable {
       hole = slot;
     }
     words[hole * WORDS] = EMPTY;
-    return value;
   }
 
   /** The blocks of a page have neighbouring homes, since whoever asks for one asks for the others next. */

@@ -17,11 +17,15 @@ export type KvEventBody =
   | { readonly kind: "removed"; readonly engine: Uint32Array }
   | { readonly kind: "cleared" };
 
+/** One change of a replica's cache, and the tier in which it happened. */
+export type KvChange = KvEventBody & { readonly tier: Tier };
+
 /** One event of a replica's stream. Ids are consecutive from 0 within an incarnation; a new incarnation starts over. */
-export type KvEvent = KvEventBody & {
+export type KvEvent = KvChange & {
   readonly incarnation: string;
   readonly eventId: number;
-  readonly tier: Tier;
+  /** Changes that the engine sent under the same id, after this one and in this order. */
+  readonly more?: readonly KvChange[];
 };
 
 /** What the source of a replica's events can do when some of them are lost. */
