@@ -1,5 +1,5 @@
 /** `warmpath/sim`: engines and a fleet in virtual time, how long their steps take, and what fits on their GPUs. */
-export type { DuplicateEvents, EvictionRule } from "./engine/block-cache.ts";
+export type { DuplicateEvents } from "./engine/block-cache.ts";
 export { Engine, type EngineEffects, type EngineOptions, type StepDuration } from "./engine/engine.ts";
 export type { EngineFinish, EngineGrowth, EngineRequest, EngineSignal } from "./engine/engine-request.ts";
 export type { EngineStats } from "./engine/engine-stats.ts";

@@ -12,15 +12,11 @@ export interface Holding {
   readonly unpublished: number;
 }
 
-/** Whether blocks are given up strictly by age of release, or only where no cached block continues them. */
-export type EvictionRule = "freeListLru" | "leafLru";
-
 /** Whether each physical copy of a block is announced, or only the first one stored and the last one removed. */
 export type DuplicateEvents = "perCopyEvents" | "firstLastCopyEvents";
 
 export interface BlockCacheOptions {
   readonly poolBlocks: number;
-  readonly evict: EvictionRule;
   readonly duplicates: DuplicateEvents;
 }
 

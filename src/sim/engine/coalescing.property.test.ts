@@ -104,6 +104,7 @@ describe("decode steps run together", () => {
     VLLM,
     { ...VLLM, name: "vllm without scheduling ahead", asyncSchedulingDepth: 0, eventFlush: "async" },
     TRTLLM,
+    { ...TRTLLM, name: "trtllm with a batch wait", batchWaitSteps: 3, batchWaitTokensRatio: 0.6 },
     SGLANG,
     { ...SGLANG, name: "sglang in mixed steps", prefillSteps: "mixed", asyncSchedulingDepth: 0 },
   ];

@@ -21,7 +21,8 @@ export interface EngineStats {
   readonly outputTokens: number;
   readonly finished: number;
   readonly rejected: number;
-  /** Accepted drafts over proposed ones; 0 without speculation. */
+  /** Drafts of the small model that were verified, and the share of them that was accepted; 0 without speculation. */
+  readonly proposedDrafts: number;
   readonly acceptanceRate: number;
 }
 
@@ -94,6 +95,7 @@ export class EngineTotals {
       outputTokens: this.outputTokens,
       finished: this.finished,
       rejected: this.rejected,
+      proposedDrafts: this.proposedDrafts,
       acceptanceRate: this.proposedDrafts === 0 ? 0 : this.acceptedDrafts / this.proposedDrafts,
     };
   }

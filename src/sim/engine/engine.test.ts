@@ -1,83 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ROOT_HI, ROOT_LO, chainHashes, hashText } from "../../core/hash.ts";
-import { nearestConstants } from "../timing/constants.ts";
-import { findGpu, type GpuSpec } from "../timing/gpus.ts";
-import { findModel, type ModelShape } from "../timing/models.ts";
+import { hashText } from "../../core/hash.ts";
 import { SpeculativeTimer } from "../timing/speculation.ts";
-import { StepTimer } from "../timing/step-timer.ts";
-import { Engine, type EngineOptions } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import type { EngineRequest } from "./engine-request.ts";
-import { engineProfile, type EngineLimits, type EngineProfile, SGLANG, TRTLLM, VLLM } from "./profile.ts";
+import { cachedOf, engineWith, eventLines, PLAIN, play, request, timerOf } from "./engine-scenario.ts";
+import { engineProfile, type EngineProfile, SGLANG, TRTLLM, VLLM } from "./profile.ts";
 import { driveEngine, type EngineInput, type EngineOutput } from "./single-engine.ts";
-
-const BLOCK = 4;
-const gpu = findGpu("H100") as GpuSpec;
-const { constants } = nearestConstants("vllm", "", "fp8", gpu.generation);
-const timerOf = (model: string): StepTimer =>
-  new StepTimer({
-    model: findModel(model) as ModelShape,
-    gpu,
-    tensorParallel: 1,
-    weights: "fp8",
-    kv: "fp8",
-    constants,
-  });
-const timer = timerOf("llama-3.1-8b");
-
-/** vLLM without scheduling ahead, so that steps can be counted by hand. */
-const PLAIN: EngineProfile = { ...VLLM, asyncSchedulingDepth: 0, reservedBlocks: 0 };
-
-function engineWith(
-  profile: EngineProfile,
-  limits: Partial<EngineLimits> = {},
-  options: Partial<EngineOptions> = {},
-): Engine {
-  return new Engine({
-    profile,
-    limits: {
-      blockTokens: BLOCK,
-      poolBlocks: 64,
-      maxSequences: 8,
-      maxTokensPerStep: 64,
-      chunkedPrefill: true,
-      prefixReuse: true,
-      ...limits,
-    },
-    timer,
-    incarnation: "one",
-    kvEvents: true,
-    coalesce: true,
-    growth: "block",
-    tokenTimes: true,
-    ...options,
-  });
-}
-
-/** A request whose blocks have these contents; output blocks follow the prompt's. */
-function request(
-  key: number,
-  contents: readonly number[],
-  promptTokens: number,
-  outputTokens: number,
-  more: Partial<EngineRequest> = {},
-): EngineRequest {
-  const local = Uint32Array.from(contents.flatMap((content) => [content + 1, content * 31 + 7]));
-  chainHashes(local, contents.length, ROOT_LO, ROOT_HI, local);
-  return { key, promptTokens, outputTokens, sequence: local, ...more };
-}
-
-function play(engine: Engine, ...submissions: (readonly [atMs: number, EngineRequest])[]): EngineOutput {
-  return driveEngine(
-    engine,
-    submissions.map(([atMs, submitted]): EngineInput => ({ kind: "submit", atNs: atMs * 1e6, request: submitted })),
-  );
-}
-
-const cachedOf = (output: EngineOutput): number[] =>
-  [...output.finished].sort((a, b) => a.key - b.key).map(({ cachedTokens }) => cachedTokens);
-
-const eventLines = (output: EngineOutput): string[] =>
-  output.kvEvents.map(({ event }) => `${event.kind} ${event.kind === "cleared" ? 0 : event.engine.length / 2}`);
 
 describe("when blocks become findable", () => {
   const twins = (profile: EngineProfile): number[] =>
@@ -89,9 +17,13 @@ describe("when blocks become findable", () => {
       ),
     );
 
-  it("lets a request of the same step find them if they are visible at schedule", () => {
-    const output = play(engineWith(PLAIN), [0, request(0, [1, 2, 3, 4], 16, 3)], [0, request(1, [1, 2, 3, 4], 16, 3)]);
-    expect(cachedOf(output)).toEqual([0, 12]);
+  it("lets a request of the same step find them if they are visible at schedule, and not if at the step's end", () => {
+    const sameStep = (cacheVisibleAt: EngineProfile["cacheVisibleAt"]): number[] => {
+      const engine = engineWith({ ...PLAIN, cacheVisibleAt });
+      return cachedOf(play(engine, [0, request(0, [1, 2, 3, 4], 16, 3)], [0, request(1, [1, 2, 3, 4], 16, 3)]));
+    };
+    expect(sameStep("schedule")).toEqual([0, 12]);
+    expect(sameStep("stepEnd")).toEqual([0, 0]);
   });
 
   it("makes the second of two equal requests compute what the first has not published yet", () => {
@@ -241,6 +173,13 @@ describe("admission", () => {
     expect(engine.stats.maxQueued).toBe(2);
   });
 
+  it("never gets the blocks that the engine keeps for itself", () => {
+    const pool = (reservedBlocks: number): string | undefined =>
+      engineWith({ ...PLAIN, reservedBlocks }, { poolBlocks: 5 }).submit(request(0, [1], 18, 3), 0);
+    expect(pool(0)).toBeUndefined();
+    expect(pool(1)).toBe("needs 5 KV blocks to completion, the pool has 4");
+  });
+
   it("waits for a slot in the batch", () => {
     const engine = engineWith(PLAIN, { maxSequences: 1 });
     const output = play(engine, [0, request(0, [1], 4, 9)], [0, request(1, [2], 4, 2)]);
@@ -304,10 +243,14 @@ describe("preemption", () => {
     expect(output.firstTokens).toHaveLength(3);
   });
 
-  it("takes the request with the least output where it retracts", () => {
-    const { output } = crowd({ ...PLAIN, preempt: "retract" });
-    expect(output.finished.find(({ key }) => key === 0)?.preemptions).toBe(0);
-    expect(output.finished).toHaveLength(3);
+  it("takes the request with the least output where it retracts, of equals the longest, not the one admitted last", () => {
+    // The second and the third begin in the same step; the second has the longer prompt.
+    const givenWay = (preempt: EngineProfile["preempt"]): number[] => {
+      const { output } = crowd({ ...PLAIN, preempt });
+      return [...output.finished].sort((a, b) => a.key - b.key).map(({ preemptions }) => preemptions);
+    };
+    expect(givenWay("retract")).toEqual([0, 2, 0]);
+    expect(givenWay("recomputeLast")).toEqual([0, 1, 2]);
   });
 
   it("never happens where admission is to completion", () => {
@@ -348,7 +291,7 @@ describe("speculation", () => {
           acceptanceMean: 0.7,
           acceptanceDeviation: 0,
           seed: 7,
-          timer: new SpeculativeTimer(timerOf("llama-3.1-70b"), timer, 3),
+          timer: new SpeculativeTimer(timerOf("llama-3.1-70b"), timerOf("llama-3.1-8b"), 3),
         },
       },
     );
@@ -396,9 +339,47 @@ describe("what cannot run", () => {
 });
 
 describe("an engine that gets nowhere", () => {
+  // No input makes an engine run for ever, so the guard is shown with a limit that an honest prompt exceeds. The request
+  // admitted first is never preempted for others, and alone it fits: what does not fit an empty pool is refused when it
+  // comes, and limits under which a step could have no room for a block are refused before the run. Retraction spares the
+  // one with the most output, and among equals the shortest prompt. The guard is for the day when that is no longer so.
   it("is stopped with an error instead of running for ever", () => {
     const engine = engineWith(PLAIN, { maxTokensPerStep: 8 }, { mostFruitlessSteps: 2 });
     expect(() => play(engine, [0, request(0, [1], 40, 1)])).toThrow("makes no progress: 3 steps without a token");
+  });
+
+  it("is not one whose clients all give up before their first token", () => {
+    const engine = engineWith(PLAIN, { maxTokensPerStep: 8 }, { mostFruitlessSteps: 2 });
+    const impatient = Array.from({ length: 10 }, (_, key): EngineInput[] => [
+      { kind: "submit", atNs: key * 20e6, request: request(key, [1], 40, 1) },
+      // Long before the five steps of its prompt are over.
+      { kind: "cancel", atNs: key * 20e6 + 1e6, key },
+    ]).flat();
+    const { finished } = driveEngine(engine, impatient);
+    expect(finished.filter(({ isCancelled }) => isCancelled)).toHaveLength(10);
+    expect(engine.stats.outputTokens).toBe(0);
+  });
+});
+
+describe("an engine that dies", () => {
+  it("keeps what it has done so far, however its decode steps were run", () => {
+    const dead = (coalesce: boolean): unknown => {
+      const engine = engineWith(VLLM, { poolBlocks: 12 }, { coalesce });
+      let endNs: number | undefined;
+      engine.submit(request(0, [1, 2], 8, 30), 0);
+      for (let nowNs = 0; ; nowNs = endNs) {
+        endNs = engine.beginStep(nowNs);
+        if (endNs === undefined || endNs > 60e6) break;
+        engine.endStep(endNs);
+      }
+      engine.die(60e6);
+      expect(engine.isStepping).toBe(false);
+      const { runs: _runs, ...stats } = engine.stats;
+      expect(stats.outputTokens).toBeGreaterThan(1);
+      expect(stats.finished).toBe(0);
+      return stats;
+    };
+    expect(dead(true)).toEqual(dead(false));
   });
 });
 

@@ -14,6 +14,7 @@ import {
 import { type EngineStats, EngineTotals } from "./engine-stats.ts";
 import { KvEventLog, type TimedKvEvent } from "./kv-event-log.ts";
 import { type EngineLimits, type EngineProfile, requireRunnable, type SpeculationLimits } from "./profile.ts";
+import { ProgressGuard } from "./progress-guard.ts";
 import { Scheduler } from "./scheduler.ts";
 import { SpeculativeBatch } from "./speculative-batch.ts";
 import { StepLog } from "./step-log.ts";
@@ -37,7 +38,7 @@ export interface EngineOptions {
   /** When growth is reported: whenever a request's tokens fill a block, after every step, or never. */
   readonly growth: "block" | "step" | "none";
   readonly tokenTimes: boolean;
-  /** Steps without a token after which the engine is taken to be stuck; by default far more than any prompt needs. */
+  /** Steps without a token after which the engine is taken to be stuck. */
   readonly mostFruitlessSteps?: number;
 }
 
@@ -79,8 +80,7 @@ export class Engine {
   #lastStepNs = -1;
   #nextChangeNs = Number.POSITIVE_INFINITY;
   #cancelled = 0;
-  #fruitlessSteps = 0;
-  readonly #mostFruitlessSteps: number;
+  readonly #guard: ProgressGuard;
 
   constructor(options: EngineOptions) {
     const { profile, limits, speculation } = options;
@@ -95,8 +95,7 @@ export class Engine {
       this.#totals.preemptions += 1;
       this.#log.leave(sequence);
     });
-    const poolTokens = limits.poolBlocks * limits.blockTokens;
-    this.#mostFruitlessSteps = options.mostFruitlessSteps ?? 1000 + 8 * Math.ceil(poolTokens / limits.maxTokensPerStep);
+    this.#guard = new ProgressGuard(limits, options.mostFruitlessSteps);
   }
 
   /** Requests in the batch, those whose prompt is being computed included. */
@@ -215,11 +214,23 @@ export class Engine {
 
   /** Counts every step that is over by now, for the statistics of a run that stops in the middle of one. */
   settleAt(nowNs: Nanoseconds): void {
-    const { isUnderWay, isRun, done } = this.#stretch;
-    if (!isUnderWay || !isRun || this.#stretch.steps === 1) return;
+    if (this.#settleSteps(nowNs)) this.#takeBlocks();
+  }
+
+  /** The end of this engine: what it was doing and its cache are lost. What it has done until now stays counted. */
+  die(nowNs: Nanoseconds): void {
+    if (this.#settleSteps(nowNs)) this.#takeBlocksInFlight(nowNs);
+    this.#stretch.isUnderWay = false;
+    this.#nextChangeNs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Lets the steps of a run that are over take effect; false where no run is under way. */
+  #settleSteps(nowNs: Nanoseconds): boolean {
+    const { isUnderWay, isRun, done, steps } = this.#stretch;
+    if (!isUnderWay || !isRun || steps === 1) return false;
     const over = this.#stretch.stepsOverBy(nowNs);
     if (over > done) this.#runDecodes(over);
-    this.#takeBlocks();
+    return true;
   }
 
   /** Tokens a request has by now; 0 if it is not here. */
@@ -239,7 +250,6 @@ export class Engine {
       throw new WarmpathError("WP_INVALID_STATE", `endStep at ${nowNs}, but ${state}`);
     }
     const scheduler = this.#scheduler;
-    const outputBefore = this.#totals.outputTokens;
     const decoding = scheduler.decoding;
     const decodes = this.#stretch.isRun || this.#isMixed ? decoding : 0;
     if (decodes > 0 && this.#speculative === undefined) this.#runDecodes(this.#stretch.steps);
@@ -259,7 +269,8 @@ export class Engine {
     if (scheduler.chunks.length > 0) scheduler.chunks.length = 0;
     this.#dropCancelled(nowNs);
     this.#events.flush(nowNs);
-    this.#watchProgress(outputBefore);
+    // A request that its client gave up is over too: a crowd of impatient clients is no livelock.
+    this.#guard.watch(this.#totals.outputTokens + this.#totals.finished);
     return this.effects;
   }
 
@@ -484,12 +495,5 @@ export class Engine {
     }
     const boundary = isTaking || this.#events.hasPending ? 1 : batch.nextBoundary(0, left);
     this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : this.#stretch.timeAfter(done + boundary);
-  }
-
-  #watchProgress(outputBefore: number): void {
-    this.#fruitlessSteps = this.#totals.outputTokens > outputBefore ? 0 : this.#fruitlessSteps + 1;
-    if (this.#fruitlessSteps <= this.#mostFruitlessSteps) return;
-    const message = `the engine makes no progress: ${this.#fruitlessSteps} steps without a token`;
-    throw new WarmpathError("WP_INVALID_STATE", message);
   }
 }

@@ -20,7 +20,7 @@ export class KvEventLog implements CacheListener {
   readonly #pending: KvEvent[] = [];
   #pendingCount = 0;
   /** Removed hashes, written where their event will have them: `#removedFrom` to `#removedTo` are not in one yet. */
-  #slab = new Uint32Array(SLAB_NUMBERS);
+  #slab = new Uint32Array(0);
   #removedFrom = 0;
   #removedTo = 0;
   #nextId = 0;
@@ -29,6 +29,9 @@ export class KvEventLog implements CacheListener {
     this.incarnation = incarnation;
     this.#isOn = isOn;
     this.#out = out;
+    // Set a second time already here: a field that has never changed is compiled in as a constant, and its first change
+    // in the middle of a run would void most of the engine's code.
+    this.#slab = new Uint32Array(SLAB_NUMBERS);
   }
 
   /** Id of the last event made, -1 before the first. */

@@ -107,11 +107,8 @@ export class NaiveCache implements BlockCache<NaiveHolding> {
   }
 
   #evictOne(): void {
-    const block =
-      this.#options.evict === "leafLru"
-        ? (this.#released.find((candidate) => this.#isLeaf(candidate)) ?? this.#released[0])
-        : this.#released[0];
-    this.#released = this.#released.filter((other) => other !== block);
+    const [block, ...younger] = this.#released;
+    this.#released = younger;
     const copies = (this.#copies.get(block.key) ?? []).filter((other) => other !== block);
     if (copies.length === 0) this.#copies.delete(block.key);
     else this.#copies.set(block.key, copies);
@@ -120,15 +117,6 @@ export class NaiveCache implements BlockCache<NaiveHolding> {
     }
     this.#empty += 1;
     this.#evicted += 1;
-  }
-
-  /** Sequence hashes name a whole prefix, so what continues a block is any cached block one deeper that shares it. */
-  #isLeaf(block: Block): boolean {
-    if ((this.#copies.get(block.key)?.length ?? 0) > 1) return true;
-    for (const [other] of this.#copies.values()) {
-      if (other.at > block.at && keyAt(other.sequence, block.at) === block.key) return false;
-    }
-    return true;
   }
 }
 

@@ -1,5 +1,5 @@
 import { WarmpathError } from "../../core/errors.ts";
-import type { DuplicateEvents, EvictionRule } from "./block-cache.ts";
+import type { DuplicateEvents } from "./block-cache.ts";
 
 /** What tells one engine's scheduler and cache from another's. */
 export interface EngineProfile {
@@ -11,9 +11,6 @@ export interface EngineProfile {
   readonly cacheVisibleAt: "schedule" | "stepEnd" | "contextEnd";
   /** When blocks of the answer can be found: as they fill, or when the request has ended. */
   readonly outputVisibleAt: "filled" | "finished";
-  readonly evict: EvictionRule;
-  /** In which order a request's blocks are given back: its last ones are forgotten first. */
-  readonly freeOrder: "tailFirst";
   /** Whether a hit may end inside a block. */
   readonly partialReuse: boolean;
   /** What is computed again of a prompt that is cached whole: its last block, or its last token. */
@@ -38,6 +35,10 @@ export interface EngineProfile {
   readonly chunkIsWholeBlocks: boolean;
   /** Blocks of the pool that no request ever gets. */
   readonly reservedBlocks: number;
+  /** Steps for which prompts may be held back so that more of them are computed together; 0 computes them at once. */
+  readonly batchWaitSteps: number;
+  /** Prompts are held back only while the step has less than this share of its tokens. */
+  readonly batchWaitTokensRatio: number;
 }
 
 /** vLLM v1: hashes at schedule time, a free list by age of release, per-copy events, recompute preemption. */
@@ -45,8 +46,6 @@ export const VLLM: EngineProfile = {
   name: "vllm",
   cacheVisibleAt: "schedule",
   outputVisibleAt: "filled",
-  evict: "freeListLru",
-  freeOrder: "tailFirst",
   partialReuse: false,
   recomputeLast: "block",
   dropLastBlockWithSpec: true,
@@ -58,6 +57,8 @@ export const VLLM: EngineProfile = {
   prefillSteps: "mixed",
   chunkIsWholeBlocks: false,
   reservedBlocks: 1,
+  batchWaitSteps: 0,
+  batchWaitTokensRatio: 0,
 };
 
 /** TensorRT-LLM: admits what fits to completion, reuses a context once it is whole, also parts of blocks. */
@@ -65,8 +66,6 @@ export const TRTLLM: EngineProfile = {
   name: "trtllm",
   cacheVisibleAt: "contextEnd",
   outputVisibleAt: "filled",
-  evict: "leafLru",
-  freeOrder: "tailFirst",
   partialReuse: true,
   recomputeLast: "token",
   dropLastBlockWithSpec: false,
@@ -78,6 +77,8 @@ export const TRTLLM: EngineProfile = {
   prefillSteps: "mixed",
   chunkIsWholeBlocks: true,
   reservedBlocks: 0,
+  batchWaitSteps: 0,
+  batchWaitTokensRatio: 0,
 };
 
 /** SGLang: a radix tree filled after each chunk and at the end, prompts computed alone, retraction. */
@@ -85,8 +86,6 @@ export const SGLANG: EngineProfile = {
   name: "sglang",
   cacheVisibleAt: "stepEnd",
   outputVisibleAt: "finished",
-  evict: "leafLru",
-  freeOrder: "tailFirst",
   partialReuse: false,
   recomputeLast: "token",
   dropLastBlockWithSpec: false,
@@ -98,6 +97,8 @@ export const SGLANG: EngineProfile = {
   prefillSteps: "alone",
   chunkIsWholeBlocks: true,
   reservedBlocks: 0,
+  batchWaitSteps: 0,
+  batchWaitTokensRatio: 0,
 };
 
 /** The profiles by name. */
@@ -153,6 +154,13 @@ export function requireRunnable(profile: EngineProfile, limits: EngineLimits, dr
   if (limits.maxTokensPerStep < decodeTokens) {
     const step = `maxTokensPerStep is ${limits.maxTokensPerStep}`;
     refuse(`${step}, less than the ${decodeTokens} that ${limits.maxSequences} decoding requests take in a step`);
+  }
+  const { batchWaitSteps, batchWaitTokensRatio } = profile;
+  if (!(Number.isSafeInteger(batchWaitSteps) && batchWaitSteps >= 0)) {
+    refuse(`batchWaitSteps must be a whole number of at least 0, not ${batchWaitSteps}`);
+  }
+  if (batchWaitSteps > 0 !== batchWaitTokensRatio > 0) {
+    refuse("batchWaitSteps and batchWaitTokensRatio have no effect without each other");
   }
   if (profile.preempt === "none" && profile.admission !== "toCompletion") {
     refuse(`without preemption admission must be toCompletion, not ${profile.admission}: blocks could run out`);

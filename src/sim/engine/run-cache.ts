@@ -46,7 +46,6 @@ export class RunHolding implements Holding {
  */
 export class RunCache implements BlockCache<RunHolding> {
   readonly poolBlocks: number;
-  readonly #leavesOnly: boolean;
   readonly #everyCopy: boolean;
   readonly #listener: CacheListener;
   readonly #byFirstHash = new Map<number, Run>();
@@ -62,7 +61,6 @@ export class RunCache implements BlockCache<RunHolding> {
   constructor(options: BlockCacheOptions, listener: CacheListener) {
     this.poolBlocks = options.poolBlocks;
     this.#empty = options.poolBlocks;
-    this.#leavesOnly = options.evict === "leafLru";
     this.#everyCopy = options.duplicates === "perCopyEvents";
     this.#listener = listener;
   }
@@ -271,20 +269,12 @@ export class RunCache implements BlockCache<RunHolding> {
   #evict(blocks: number): void {
     let missing = blocks;
     while (missing > 0) {
-      const copy = this.#leavesOnly ? this.#oldestLeaf() : this.#oldest;
+      const copy = this.#oldest;
       if (copy === undefined) return;
       const given = Math.min(missing, copy.run.length);
       this.#evictTail(copy, given);
       missing -= given;
     }
-  }
-
-  /** Usually the oldest of all: only where copies of one prefix are mixed can a run be older than what continues it. */
-  #oldestLeaf(): Copy | undefined {
-    let copy = this.#oldest;
-    while (copy !== undefined && copy.run.copies.length === 1 && copy.run.children > 0) copy = copy.newer;
-    // Without a leaf something must go all the same.
-    return copy ?? this.#oldest;
   }
 
   #evictTail(copy: Copy, blocks: number): void {

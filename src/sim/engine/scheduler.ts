@@ -1,5 +1,6 @@
 import type { Nanoseconds } from "../../core/clock.ts";
 import type { StepShape } from "../timing/step-timer.ts";
+import { BatchWait } from "./batch-wait.ts";
 import type { CacheListener } from "./block-cache.ts";
 import { DecodeBatch } from "./decode-batch.ts";
 import type { EngineRequest, Sequence } from "./engine-request.ts";
@@ -29,6 +30,7 @@ export class Scheduler {
   readonly speculative: SpeculativeBatch | undefined;
   /** Called with a request that lost its place, once its blocks are gone. */
   readonly #onPreempted: (sequence: Sequence) => void;
+  readonly #batchWait: BatchWait;
   #admitted = 0;
   /** True while the first waiting request has no room; only a release can change that. */
   #isStalled = false;
@@ -47,8 +49,9 @@ export class Scheduler {
     this.profile = profile;
     this.limits = limits;
     this.speculative = speculative;
-    const { evict, duplicates } = profile;
-    this.cache = new RunCache({ poolBlocks: limits.poolBlocks - profile.reservedBlocks, evict, duplicates }, listener);
+    const { duplicates } = profile;
+    this.cache = new RunCache({ poolBlocks: limits.poolBlocks - profile.reservedBlocks, duplicates }, listener);
+    this.#batchWait = new BatchWait(profile, limits);
     this.batch = new DecodeBatch(limits.blockTokens);
     this.#onPreempted = onPreempted;
   }
@@ -261,17 +264,36 @@ export class Scheduler {
 
   #admit(budget: number, cutoffNs: Nanoseconds): void {
     let left = budget;
+    let mayBeHeldBack = this.profile.batchWaitSteps > 0 && this.decoding > 0;
     while (left > 0 && this.mayAdmitNext) {
       const sequence = this.waiting.first;
       if (sequence === undefined || sequence.queuedNs > cutoffNs) return;
-      const chunk = this.#tryAdmit(sequence, left);
+      const chunk = this.#tryAdmit(sequence, left, mayBeHeldBack ? cutoffNs : undefined);
       if (chunk === 0) return;
       left -= chunk;
+      // Those behind the first are computed with it.
+      mayBeHeldBack = false;
     }
   }
 
-  /** Admits a request if it has room and returns the tokens it computes now; 0 if it has to wait. */
-  #tryAdmit(sequence: Sequence, budget: number): number {
+  /** Whether whoever has room waits all the same, for others to be computed in the same step. */
+  #waitsForOthers(budget: number, cutoffNs: Nanoseconds): boolean {
+    const wait = this.#batchWait;
+    const slots = this.limits.maxSequences - this.running.length - this.lingering.length;
+    let tokens = this.limits.maxTokensPerStep - budget;
+    for (let place = 0; place < slots && tokens < wait.enoughTokens; place++) {
+      const sequence = this.waiting.at(place);
+      if (sequence === undefined || sequence.queuedNs > cutoffNs) break;
+      tokens += sequence.target;
+    }
+    return wait.holdsBack(tokens);
+  }
+
+  /**
+   * Admits a request if it has room and returns the tokens it computes now; 0 if it has to wait. With `holdCutoffNs` it may
+   * be held back for others who have come by then.
+   */
+  #tryAdmit(sequence: Sequence, budget: number, holdCutoffNs: Nanoseconds | undefined): number {
     const { request, target } = sequence;
     const { blockTokens, chunkedPrefill } = this.limits;
     const { cache, profile } = this;
@@ -293,6 +315,7 @@ export class Scheduler {
       this.#isStalled = true;
       return 0;
     }
+    if (holdCutoffNs !== undefined && this.#waitsForOthers(budget, holdCutoffNs)) return 0;
     this.waiting.takeFirst();
     sequence.holding = cache.hold(request.sequence, hits);
     this.#promisedBlocks += this.#blocksToCompletion(request);

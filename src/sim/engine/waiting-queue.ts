@@ -13,6 +13,11 @@ export class WaitingQueue {
     return this.#items[this.#head];
   }
 
+  /** Whoever stands at this place, counted from 0; undefined behind the last. */
+  at(place: number): Sequence | undefined {
+    return this.#items[this.#head + place];
+  }
+
   push(sequence: Sequence): void {
     this.#items.push(sequence);
   }

@@ -84,13 +84,20 @@ describe("decode steps run together in any fleet", () => {
     fc.assert(
       fc.property(
         fc.array(rowArbitrary, { minLength: 5, maxLength: 60, size: "max" }),
-        fc.constantFrom<EngineProfile>(VLLM, TRTLLM, SGLANG, { ...VLLM, eventFlush: "async", asyncSchedulingDepth: 0 }),
+        fc.constantFrom<EngineProfile>(
+          VLLM,
+          TRTLLM,
+          SGLANG,
+          { ...VLLM, eventFlush: "async", asyncSchedulingDepth: 0 },
+          { ...TRTLLM, batchWaitSteps: 4, batchWaitTokensRatio: 0.7 },
+        ),
         fc.constantFrom("round-robin", "kv-cost", "least-loaded", "product"),
         delaysArbitrary,
         admissionArbitrary,
         fc.constantFrom(undefined, 1_500_000_000),
+        fc.constantFrom(undefined, 700_000_000),
         fc.constantFrom({ replayDepth: 50, snapshot: false }, { replayDepth: 0, snapshot: true }, undefined),
-        (drawn, profile, policy, delays, admission, timeoutNs, feed) => {
+        (drawn, profile, policy, delays, admission, timeoutNs, crashNs, feed) => {
           const run = (coalesce: boolean): unknown => {
             const limits = {
               blockTokens: BLOCK_TOKENS,
@@ -109,7 +116,11 @@ describe("decode steps run together in any fleet", () => {
             return visible(
               simulateFleet({
                 router,
-                workers: ["a", "b"].map((name) => ({ name, engine: { profile, limits, timer } })),
+                workers: ["a", "b"].map((name) => ({
+                  name,
+                  engine: { profile, limits, timer },
+                  ...(name === "a" && crashNs !== undefined ? { crashNs } : {}),
+                })),
                 source: new Schedule(new TraceSessions(rowsOf(drawn), BLOCK_TOKENS)),
                 blockTokens: BLOCK_TOKENS,
                 delays,

@@ -26,7 +26,6 @@ const SLAB_NUMBERS = 1 << 17;
 export class SessionMemory {
   readonly #blockTokens: number;
   readonly #sessions = new Map<number, Session>();
-  #local = new Uint32Array(1024);
   #slab = new Uint32Array(SLAB_NUMBERS);
   #slabUsed = 0;
 
@@ -56,20 +55,19 @@ export class SessionMemory {
     const blocks = fullBlocks(prompt.tokens + outputTokens, blockTokens);
     const promptBlocks = fullBlocks(prompt.tokens, blockTokens);
     const numbers = 2 * blocks;
-    if (this.#local.length < numbers) this.#local = new Uint32Array(2 * numbers);
     if (this.#slabUsed + numbers > this.#slab.length) {
       this.#slab = new Uint32Array(Math.max(SLAB_NUMBERS, numbers));
       this.#slabUsed = 0;
     }
-    const local = this.#local;
     const sequence = this.#slab.subarray(this.#slabUsed, this.#slabUsed + numbers);
     this.#slabUsed += numbers;
-    hashPromptBlocks(prompt, 0, promptBlocks, blockTokens, NO_IDENTITY, local);
+    // Local hashes first, then chained where they lie.
+    hashPromptBlocks(prompt, 0, promptBlocks, blockTokens, NO_IDENTITY, sequence);
     for (let block = promptBlocks; block < blocks; block++) {
-      local[2 * block] = mixPair(answerId, block);
-      local[2 * block + 1] = mixPair(block, answerId);
+      sequence[2 * block] = mixPair(answerId, block);
+      sequence[2 * block + 1] = mixPair(block, answerId);
     }
-    chainHashes(local, blocks, ROOT_LO, ROOT_HI, sequence);
+    chainHashes(sequence, blocks, ROOT_LO, ROOT_HI, sequence);
     return sequence;
   }
 }

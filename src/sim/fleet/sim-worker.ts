@@ -41,6 +41,12 @@ export class Outbox<T> {
     this.nextNs = this.#head === this.#tail ? Number.POSITIVE_INFINITY : this.#times[this.#head];
   }
 
+  /** Forgets what is under way. */
+  clear(): void {
+    this.#restart([], []);
+    this.nextNs = Number.POSITIVE_INFINITY;
+  }
+
   #restart(times: Nanoseconds[], bodies: T[]): void {
     this.#head = 0;
     this.#tail = times.length;
@@ -72,6 +78,7 @@ export class SimWorker {
   version = 0;
   endNs: Nanoseconds = -1;
   isStartPending = false;
+  isDead = false;
   readonly #history: KvEvent[] = [];
   readonly #historyDepth: number;
 
@@ -110,6 +117,17 @@ export class SimWorker {
       if (arrivesNs !== Number.POSITIVE_INFINITY) this.growth.send(arrivesNs, { flight: key, tokens });
     }
     if (growth.length > 0) growth.length = 0;
+  }
+
+  /** The worker dies, with all that it had not told the router. */
+  die(nowNs: Nanoseconds): void {
+    this.isDead = true;
+    this.engine.die(nowNs);
+    this.endNs = -1;
+    this.version += 1;
+    this.send();
+    this.kvEvents.clear();
+    this.growth.clear();
   }
 
   /** Past events of a range, or undefined where some are no longer kept. */

@@ -43,7 +43,11 @@ const supply: SessionSupply = {
 };
 
 describe("one worker under a closed loop", () => {
-  it("takes as long as the steady-state predictor says, which schedules on its own", () => {
+  it.each([
+    ["at once", 0, 0],
+    ["with a batch wait of 20 steps", 20, 0.9],
+  ])("takes as long as the steady-state predictor says, which schedules on its own (%s)", (_, steps, tokensRatio) => {
+    const batchWait = { batchWaitSteps: steps, batchWaitTokensRatio: tokensRatio };
     const router = new Router(createPolicy("round-robin", {}), {
       blockTokens: 16,
       maxReplicas: 1,
@@ -60,7 +64,7 @@ describe("one worker under a closed loop", () => {
     };
     const { records, accounting, endNs } = simulateFleet({
       router,
-      workers: [{ name: "a", engine: { profile: { ...VLLM, asyncSchedulingDepth: 0 }, limits, timer } }],
+      workers: [{ name: "a", engine: { profile: { ...VLLM, ...batchWait, asyncSchedulingDepth: 0 }, limits, timer } }],
       source: new ClosedLoop(supply, { concurrency: CONCURRENCY }),
       blockTokens: 16,
     });
@@ -83,8 +87,8 @@ describe("one worker under a closed loop", () => {
         chunkedPrefill: true,
         kvPoolTokens: 320_000,
         admission: "full-input",
-        batchWaitSteps: 0,
-        batchWaitTokens: 0,
+        batchWaitSteps: steps,
+        batchWaitTokens: tokensRatio * 8192,
         frontendNs: 0,
         frontendTokenNs: 0,
       },

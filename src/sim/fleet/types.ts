@@ -12,6 +12,8 @@ import { type ChannelOptions, IDEAL_CHANNEL } from "./signal-channel.ts";
 export interface WorkerOptions {
   readonly name: string;
   readonly engine: Pick<EngineOptions, "profile" | "limits" | "timer" | "speculation">;
+  /** When it dies: its requests fail, what it had cached is gone, and the router takes it out of the fleet. */
+  readonly crashNs?: Nanoseconds;
 }
 
 /** How long things take outside the engines, and what gets lost on the way to the router. */
@@ -43,10 +45,27 @@ export const NO_DELAYS: FleetDelays = {
   ended: IDEAL_CHANNEL,
 };
 
+/** What a fleet needs of a router: a `Router` itself, or several behind one front (`split-router.ts`). */
+export type FleetRouter = Pick<
+  Router,
+  | "addReplica"
+  | "applyEvent"
+  | "ended"
+  | "firstToken"
+  | "grew"
+  | "offer"
+  | "queued"
+  | "removeReplica"
+  | "replayUnavailable"
+  | "restore"
+  | "sent"
+  | "tick"
+>;
+
 /** A fleet and what is asked of it. */
 export interface FleetOptions {
   /** The router that decides; without replicas, since the fleet adds its own. */
-  readonly router: Router;
+  readonly router: FleetRouter;
   readonly workers: readonly WorkerOptions[];
   readonly source: WorkloadSource;
   readonly blockTokens: number;

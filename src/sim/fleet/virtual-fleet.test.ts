@@ -19,7 +19,7 @@ import { nearestConstants } from "../timing/constants.ts";
 import { findGpu, type GpuSpec } from "../timing/gpus.ts";
 import { findModel, type ModelShape } from "../timing/models.ts";
 import { StepTimer } from "../timing/step-timer.ts";
-import { IDEAL_CHANNEL } from "./signal-channel.ts";
+import { type ChannelOptions, IDEAL_CHANNEL } from "./signal-channel.ts";
 import type { FleetOptions, FleetResult } from "./types.ts";
 import { simulateFleet } from "./virtual-fleet.ts";
 
@@ -128,8 +128,8 @@ describe("a fleet in virtual time", () => {
     expect(lossy()).toEqual(lossy());
   });
 
-  it("says how each worker was used", () => {
-    const { workers, inFlightSpread, endNs } = simulate();
+  it("says how each worker was used: busy, running, queued, KV in use, evicted, preempted", () => {
+    const { workers, inFlightSpread, endNs } = simulate({ limits: { ...LIMITS, poolBlocks: 60 } });
     expect(workers.map(({ worker }) => worker)).toEqual(["a", "b", "c"]);
     expect(workers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1);
     for (const worker of workers) {
@@ -139,6 +139,12 @@ describe("a fleet in virtual time", () => {
       expect(worker.kvOccupancyMax).toBeGreaterThan(worker.kvOccupancyMean);
       expect(worker.kvOccupancyMax).toBeLessThanOrEqual(1);
       expect(worker.evictions).toBeGreaterThan(0);
+      expect(worker.preemptions).toBeGreaterThan(0);
+      expect(worker.queueMax).toBeGreaterThan(0);
+      const { meanRunning, maxRunning } = worker.engine;
+      expect(meanRunning).toBeGreaterThan(0);
+      expect(maxRunning).toBeGreaterThan(meanRunning);
+      expect(maxRunning).toBeLessThanOrEqual(LIMITS.maxSequences);
     }
     expect(inFlightSpread.max).toBeGreaterThanOrEqual(inFlightSpread.mean);
     expect(endNs).toBeGreaterThan(10 * NS_PER_SECOND);
@@ -199,11 +205,12 @@ describe("what lies between clients, router and workers", () => {
   });
 
   it("makes the router predict from an older view", () => {
-    const exact = (delayNs: number): number => {
-      const { records } = simulate({}, { delays: { kvEvents: { ...IDEAL_CHANNEL, delayNs } } });
+    const exact = (channel: Partial<ChannelOptions>): number => {
+      const { records } = simulate({}, { delays: { kvEvents: { ...IDEAL_CHANNEL, ...channel } } });
       return records.filter((r) => r.predictedCachedTokens === r.observedCachedTokens).length;
     };
-    expect(exact(0)).toBeGreaterThan(exact(20 * NS_PER_SECOND));
+    expect(exact({})).toBeGreaterThan(exact({ delayNs: 20 * NS_PER_SECOND }));
+    expect(exact({})).toBeGreaterThan(exact({ batchNs: 20 * NS_PER_SECOND }));
   });
 
   it("loses events, which the router notices and makes up for", () => {

@@ -4,7 +4,6 @@ import { WarmpathError } from "../../core/errors.ts";
 import { fullBlocks } from "../../core/hash.ts";
 import type { KvEvent } from "../../core/kv-index/types.ts";
 import type { Account } from "../../core/accounts.ts";
-import type { Router } from "../../core/router.ts";
 import type { EngineFinish } from "../engine/engine-request.ts";
 import { EventClass, EventQueue } from "../event-queue.ts";
 import { fleetResult } from "./fleet-result.ts";
@@ -14,7 +13,7 @@ import type { SignalChannel } from "./signal-channel.ts";
 import { createWorker } from "./create-worker.ts";
 import { SessionMemory } from "./session-memory.ts";
 import type { SimWorker } from "./sim-worker.ts";
-import { type FleetDelays, type FleetOptions, type FleetResult, NO_DELAYS } from "./types.ts";
+import { type FleetDelays, type FleetOptions, type FleetResult, type FleetRouter, NO_DELAYS } from "./types.ts";
 
 /** Without a queue in the router, ticks only let expectations expire, and may be this much rarer. */
 const IDLE_TICKS = 10;
@@ -31,6 +30,7 @@ const AT_WORKER = 6;
 const TICK = 7;
 const STEP_START = 8;
 const ANSWER = 9;
+const CRASH = 10;
 
 /** What a worker was asked for by the router's index. */
 interface FeedQuestion {
@@ -50,7 +50,7 @@ export function simulateFleet(options: FleetOptions): FleetResult {
  */
 class VirtualFleet {
   readonly #options: FleetOptions;
-  readonly #router: Router;
+  readonly #router: FleetRouter;
   readonly #delays: FleetDelays;
   readonly #queue = new EventQueue();
   readonly #workers: SimWorker[];
@@ -86,6 +86,9 @@ class VirtualFleet {
     this.#newsNs = new Float64Array(options.workers.length).fill(Number.POSITIVE_INFINITY);
     this.#workers = options.workers.map((worker, index) => createWorker(worker, index, options, this.#delays));
     for (const worker of this.#workers) this.#byReplica[worker.replica] = worker;
+    for (const [index, { crashNs }] of options.workers.entries()) {
+      if (crashNs !== undefined) this.#push(crashNs, EventClass.signal, CRASH, index);
+    }
   }
 
   run(): FleetResult {
@@ -141,6 +144,8 @@ class VirtualFleet {
         return this.#tick();
       case ANSWER:
         return this.#answer(this.#questions[payload]);
+      case CRASH:
+        return this.#crash(this.#workers[payload]);
     }
   }
 
@@ -261,6 +266,7 @@ class VirtualFleet {
     // The client may have given up while the request was on the wire.
     if (flight.isSettled) return this.#leaveWorker(flight);
     const worker = this.#workers[flight.worker];
+    if (worker.isDead) return this.#failAttempt(flight);
     const { engine } = worker;
     this.#advance(worker);
     const { sequence, continuesTokens } = flight;
@@ -295,6 +301,7 @@ class VirtualFleet {
 
   #startStep(worker: SimWorker): void {
     worker.isStartPending = false;
+    if (worker.isDead) return;
     const endNs = worker.engine.beginStep(this.#nowNs);
     if (endNs === undefined) return;
     this.#noteNews(worker);
@@ -398,6 +405,32 @@ class VirtualFleet {
     this.#carryOut(this.#router.ended(flight.id, { outcome: "timedOut" }, nowNs));
   }
 
+  /** A worker dies. The router hears of it at once, by broken connections, and of nothing that was under way. */
+  #crash(worker: SimWorker): void {
+    this.#bringUp();
+    const { engine, replica, index } = worker;
+    const nowNs = this.#nowNs;
+    const lost = this.#flights.filter((flight) => flight.isInEngine && flight.worker === index);
+    for (const flight of lost) if (!flight.isSettled) flight.outputTokens = engine.outputOf(flight.index, nowNs);
+    worker.die(nowNs);
+    this.#noteNews(worker);
+    this.#carryOut(this.#router.removeReplica(replica, nowNs));
+    for (const flight of lost) this.#failAttempt(flight);
+  }
+
+  /** A request's worker is gone. Unless its answer has begun, the router may place it again. */
+  #failAttempt(flight: Flight): void {
+    flight.isInEngine = false;
+    this.#leaveWorker(flight);
+    if (flight.isSettled) return;
+    const mayRetry = flight.firstNs === undefined;
+    const effects = this.#router.ended(flight.id, { outcome: "failed", mayRetry }, this.#nowNs);
+    this.#carryOut(effects);
+    if (effects.some((effect) => "request" in effect && effect.request === flight.id)) return;
+    flight.failure = `${flight.workerName} died`;
+    this.#answerClient(flight, "failed");
+  }
+
   #tick(): void {
     // One that was announced before an earlier one came in between.
     if (this.#nowNs !== this.#nextTickNs) return;
@@ -422,6 +455,7 @@ class VirtualFleet {
   #answer({ worker: index, range }: FeedQuestion): void {
     const worker = this.#workers[index];
     const nowNs = this.#nowNs;
+    if (worker.isDead) return;
     if (range === undefined) {
       const snapshot = worker.engine.snapshot(nowNs);
       this.#advance(worker);
