@@ -32,6 +32,7 @@ export { KvIndex, type KvIndexOptions } from "./kv-index/kv-index.ts";
 export { NaiveIndex } from "./kv-index/naive-index.ts";
 export type {
   FeedCapabilities,
+  KvChange,
   KvEvent,
   KvEventBody,
   KvEvidence,

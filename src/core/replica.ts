@@ -35,10 +35,16 @@ export interface LoadColumns {
   readonly decoding: Int32Array;
   /** Prompt tokens placed, not cached, and not known to be computed. */
   readonly pendingPrefillTokens: Float64Array;
+  /** Query-key pairs of those prompts: what attention adds to long ones. */
+  readonly pendingPrefillPairs: Float64Array;
+  /** Since when the oldest of those prompts can be computed: the last first token, or when it came to a replica without any. */
+  readonly prefillSinceNs: Float64Array;
   /** Context (prompt and output) tokens of the requests being decoded. */
   readonly contextTokens: Float64Array;
   /** KV blocks of all requests in flight, prompt and output; shared blocks counted for each holder. */
   readonly activeBlocks: Int32Array;
+  /** Of those, the ones that were not cached when their request was placed: no two requests share them. */
+  readonly newBlocks: Int32Array;
   /** Batch slots, KV pool and step size as configured, scraped or learned; 0 is unknown. */
   readonly batchSlots: Int32Array;
   readonly kvBlocks: Int32Array;

@@ -6,16 +6,16 @@ import type { Nanoseconds } from "./clock.ts";
 import type { Effect } from "./effects.ts";
 import { WarmpathError } from "./errors.ts";
 import { Fleet } from "./fleet.ts";
-import type { FeedState } from "./kv-index/event-feed.ts";
+import type { FeedCounts, FeedState } from "./kv-index/event-feed.ts";
 import { EventFeeds } from "./kv-index/event-feeds.ts";
 import { KvIndex } from "./kv-index/kv-index.ts";
 import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
-import type { LoadDescription, ReportedLoad } from "./load/load-description.ts";
+import type { FirstToken, LoadDescription, ReportedLoad } from "./load/load-description.ts";
 import { LoadModel } from "./load/load-model.ts";
 import { openRequest, type Ending, type OpenRequest } from "./open-request.ts";
 import { NO_REPLICA, PlacementView } from "./placement-view.ts";
-import type { Placement, Policy } from "./policy/types.ts";
+import type { Placement, Policy, SignalledLoad } from "./policy/types.ts";
 import { DecisionLog, NOBODY_CHOSEN, type ChoiceMade, type LoggedDecision } from "./record/decision-log.ts";
 import type { FilteredReplicas } from "./record/decision-record.ts";
 import type { ReplicaSpec, ReplicaState } from "./replica.ts";
@@ -167,7 +167,7 @@ export class Router {
     if (open !== undefined) open.hasFirstToken = true;
     const first = this.load.firstToken(nowNs, id);
     if (open === undefined || first === undefined) return [];
-    this.#sawFirstToken(open, first.sincePlacedNs, first.prefillTokens, nowNs);
+    this.#sawFirstToken(open, first, nowNs);
     return this.#drain(nowNs, []);
   }
 
@@ -177,9 +177,10 @@ export class Router {
     if (open !== undefined && tokens > 0) open.hasFirstToken = true;
     const growth = this.load.grew(nowNs, id, tokens);
     if (growth === undefined || open === undefined) return [];
-    const { firstToken, replica, sinceLastNs } = growth;
-    if (firstToken !== undefined) this.#sawFirstToken(open, firstToken.sincePlacedNs, firstToken.prefillTokens, nowNs);
-    this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs });
+    const { firstToken, replica, sinceLastNs, meanwhile } = growth;
+    if (firstToken !== undefined) this.#sawFirstToken(open, firstToken, nowNs);
+    const load = this.#signalledLoad(replica);
+    this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs, meanwhile, load });
     return firstToken === undefined ? [] : this.#drain(nowNs, []);
   }
 
@@ -233,6 +234,11 @@ export class Router {
   /** How far the index can be trusted for a replica. */
   indexState(replica: number): FeedState | "approximate" {
     return this.#feeds.state(replica);
+  }
+
+  /** What has happened to a replica's events; undefined for one without. */
+  feedCounts(replica: number): FeedCounts | undefined {
+    return this.#feeds.counts(replica);
   }
 
   describeLoad(replica: number): LoadDescription {
@@ -387,6 +393,7 @@ export class Router {
       indexState: choice.indexState,
       predictedCachedTokens: choice.predictedCachedTokens,
       refusal,
+      learned: this.log.detail === "full" ? this.#policy.learned?.(view) : undefined,
     };
     this.log.add(decision, view, this.#names);
   }
@@ -421,12 +428,17 @@ export class Router {
     for (const { item, reason } of expired) this.#shed(item, reason, effects, nowNs);
   }
 
-  #sawFirstToken(open: OpenRequest, sincePlacedNs: Nanoseconds, prefillTokens: number, nowNs: Nanoseconds): void {
-    this.log.firstToken(open.decision, sincePlacedNs);
+  #sawFirstToken(open: OpenRequest, first: FirstToken, nowNs: Nanoseconds): void {
+    this.log.firstToken(open.decision, first.sincePlacedNs);
     // Without events this is the proof that the prompt is cached now, whatever became of others that expected it.
     const { request } = open;
     if (!this.#feeds.has(open.replica)) this.index.expect(open.replica, request.sequence, request.blocks, nowNs);
-    this.#policy.observe({ kind: "first-token", nowNs, replica: open.replica, sincePlacedNs, prefillTokens });
+    this.#policy.observe({ kind: "first-token", nowNs, ...first, load: this.#signalledLoad(first.replica) });
+  }
+
+  #signalledLoad(replica: number): SignalledLoad {
+    const { inFlight, decoding, contextTokens } = this.load.columns;
+    return { inFlight: inFlight[replica], decoding: decoding[replica], contextTokens: contextTokens[replica] };
   }
 
   #release(open: OpenRequest, ending: Ending, nowNs: Nanoseconds): void {

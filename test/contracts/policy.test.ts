@@ -38,6 +38,8 @@ const VARIANTS: readonly (readonly [string, Record<string, number | string>, Pro
   ["cache-threshold", { cache_threshold: 0, balance_abs_threshold: 200 }, IN_TURN],
   ["product", {}, IN_TURN],
   ["prefix-score", {}, IN_TURN],
+  ["warmpath", {}, IN_TURN],
+  ["warmpath", { calmUrgency: 1, busyUrgency: 1, expectedCredit: 0, speedPriorFactor: 2 }, IN_TURN],
 ];
 
 describe("policy contract", () => {

@@ -1,4 +1,5 @@
 import type { Nanoseconds } from "../clock.ts";
+import type { PrefillMark } from "./prefill-ledger.ts";
 
 /** What one request in flight holds on its replica; released exactly as it stands here, whatever was observed since. */
 export interface Reservation {
@@ -13,6 +14,12 @@ export interface Reservation {
   firstTokenNs: Nanoseconds | undefined;
   lastTokenNs: Nanoseconds;
   lastActivityNs: Nanoseconds;
+  /** Whole blocks of its prompt that were cached when it was placed. */
+  readonly cachedBlocks: number;
+  /** Query-key pairs of its prompt. */
+  readonly pairs: number;
+  /** What its replica had computed of prompts when it was last heard of. */
+  prefillMark: PrefillMark;
   earlier: Reservation | undefined;
   later: Reservation | undefined;
 }

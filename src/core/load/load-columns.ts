@@ -6,8 +6,11 @@ export function createLoadColumns(maxReplicas: number): LoadColumns {
     inFlight: new Int32Array(maxReplicas),
     decoding: new Int32Array(maxReplicas),
     pendingPrefillTokens: new Float64Array(maxReplicas),
+    pendingPrefillPairs: new Float64Array(maxReplicas),
+    prefillSinceNs: new Float64Array(maxReplicas),
     contextTokens: new Float64Array(maxReplicas),
     activeBlocks: new Int32Array(maxReplicas),
+    newBlocks: new Int32Array(maxReplicas),
     batchSlots: new Int32Array(maxReplicas),
     kvBlocks: new Int32Array(maxReplicas),
     stepTokens: new Int32Array(maxReplicas),
@@ -19,8 +22,11 @@ export function clearLoad(columns: LoadColumns, replica: number): void {
   columns.inFlight[replica] = 0;
   columns.decoding[replica] = 0;
   columns.pendingPrefillTokens[replica] = 0;
+  columns.pendingPrefillPairs[replica] = 0;
+  columns.prefillSinceNs[replica] = 0;
   columns.contextTokens[replica] = 0;
   columns.activeBlocks[replica] = 0;
+  columns.newBlocks[replica] = 0;
   columns.batchSlots[replica] = 0;
   columns.kvBlocks[replica] = 0;
   columns.stepTokens[replica] = 0;

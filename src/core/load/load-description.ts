@@ -1,4 +1,5 @@
 import type { Nanoseconds } from "../clock.ts";
+import type { PrefillWork } from "./prefill-ledger.ts";
 
 /** What an engine says of itself: scraped from its metrics or carried by its events. */
 export interface ReportedLoad {
@@ -37,9 +38,12 @@ export interface LoadDescription {
 /** What the first token of a request released. */
 export interface FirstToken {
   readonly replica: number;
+  readonly promptTokens: number;
   /** Prefill tokens that were reserved and are now known to be done. */
   readonly prefillTokens: number;
   readonly sincePlacedNs: Nanoseconds;
+  /** What the replica computed in that time, this prompt included. */
+  readonly meanwhile: PrefillWork;
 }
 
 /** One step of a request's output. */
@@ -48,6 +52,8 @@ export interface Growth {
   readonly tokens: number;
   /** Time since the previous token signal; 0 where this was the first. */
   readonly sinceLastNs: Nanoseconds;
+  /** Prompts of others that the replica computed in that time. */
+  readonly meanwhile: PrefillWork;
   /** Set where no first-token signal came before, so that this growth was it. */
   readonly firstToken: FirstToken | undefined;
 }

@@ -21,9 +21,15 @@ describe("LoadModel", () => {
       activeBlocks: 7,
     });
     model.sent(11, "r");
-    expect(model.firstToken(30, "r")).toEqual({ replica: 0, prefillTokens: 36, sincePlacedNs: 20 });
+    expect(model.firstToken(30, "r")).toEqual({
+      replica: 0,
+      promptTokens: 100,
+      prefillTokens: 36,
+      sincePlacedNs: 20,
+      meanwhile: { tokens: 36, pairs: 36 * 82, batches: 1 },
+    });
     expect(model.firstToken(31, "r")).toBeUndefined();
-    expect(model.grew(30, "r", 1)).toEqual({ replica: 0, tokens: 1, sinceLastNs: 0, firstToken: undefined });
+    expect(model.grew(30, "r", 1)).toMatchObject({ replica: 0, tokens: 1, sinceLastNs: 0, firstToken: undefined });
     expect(model.grew(35, "r", 12)).toMatchObject({ sinceLastNs: 5 });
     expect(model.describe(0).modelled).toEqual({
       inFlight: 1,
@@ -49,7 +55,7 @@ describe("LoadModel", () => {
     model.reserve(0, "r", 0, 32, 0);
     expect(model.grew(5, "r", 0)?.firstToken).toBeUndefined();
     const growth = model.grew(20, "r", 4);
-    expect(growth).toEqual({
+    expect(growth).toMatchObject({
       replica: 0,
       tokens: 4,
       sinceLastNs: 0,

@@ -5,6 +5,7 @@ import { ActivityList, type Reservation } from "./activity-list.ts";
 import { DrainRates } from "./drain-rates.ts";
 import { clearLoad, createLoadColumns } from "./load-columns.ts";
 import type { EndedReservation, FirstToken, Growth, LoadDescription, ReportedLoad } from "./load-description.ts";
+import { PrefillLedger, prefillPairs, workBetween } from "./prefill-ledger.ts";
 
 /** How large the model is, how it counts blocks, and how long a request may be silent. */
 export interface LoadModelOptions {
@@ -32,6 +33,7 @@ export class LoadModel {
   readonly #members: (Member | undefined)[];
   readonly #reservations: Map<string, Reservation> = new Map();
   readonly #activity: ActivityList = new ActivityList();
+  readonly #prefills: PrefillLedger = new PrefillLedger();
   #lateSignals = 0;
 
   constructor(options: LoadModelOptions) {
@@ -85,6 +87,7 @@ export class LoadModel {
     }
     this.#members[replica] = undefined;
     this.drainRates.reset(replica);
+    this.#prefills.reset(replica);
     clearLoad(this.columns, replica);
     return ids;
   }
@@ -101,6 +104,8 @@ export class LoadModel {
     if (this.#reservations.has(requestId)) {
       throw new WarmpathError("WP_DUPLICATE_REQUEST", `request ${requestId} is already in flight`);
     }
+    const uncachedTokens = promptTokens - cachedTokens;
+    const pairs = prefillPairs(promptTokens, cachedTokens);
     const reservation: Reservation = {
       id: requestId,
       replica,
@@ -109,9 +114,12 @@ export class LoadModel {
       placedNs: nowNs,
       outputTokens: 0,
       blocks: Math.ceil(promptTokens / this.#blockTokens),
+      cachedBlocks: Math.floor(cachedTokens / this.#blockTokens),
       firstTokenNs: undefined,
       lastTokenNs: nowNs,
       lastActivityNs: nowNs,
+      pairs,
+      prefillMark: this.#prefills.mark(replica, nowNs),
       earlier: undefined,
       later: undefined,
     };
@@ -120,8 +128,11 @@ export class LoadModel {
     const columns = this.columns;
     if (columns.inFlight[replica] === 0) this.drainRates.becameBusy(replica, nowNs);
     columns.inFlight[replica] += 1;
-    columns.pendingPrefillTokens[replica] += promptTokens - cachedTokens;
+    if (columns.inFlight[replica] - columns.decoding[replica] === 1) columns.prefillSinceNs[replica] = nowNs;
+    columns.pendingPrefillTokens[replica] += uncachedTokens;
+    columns.pendingPrefillPairs[replica] += pairs;
     columns.activeBlocks[replica] += reservation.blocks;
+    columns.newBlocks[replica] += reservation.blocks - reservation.cachedBlocks;
   }
 
   /** The request reached its worker. */
@@ -160,11 +171,17 @@ export class LoadModel {
       // From the whole context and not from `tokens`, so that rounding does not depend on how output was cut.
       const blocks = Math.ceil((reservation.promptTokens + reservation.outputTokens) / this.#blockTokens);
       this.columns.activeBlocks[replica] += blocks - reservation.blocks;
+      this.columns.newBlocks[replica] += blocks - reservation.blocks;
       reservation.blocks = blocks;
     }
     const sinceLastNs = reservation.firstTokenNs === undefined ? 0 : nowNs - reservation.lastTokenNs;
-    if (tokens > 0) reservation.lastTokenNs = nowNs;
-    return { replica, tokens, sinceLastNs, firstToken };
+    const mark = this.#prefills.mark(replica, nowNs);
+    const meanwhile = workBetween(reservation.prefillMark, mark);
+    if (tokens > 0) {
+      reservation.lastTokenNs = nowNs;
+      reservation.prefillMark = mark;
+    }
+    return { replica, tokens, sinceLastNs, meanwhile, firstToken };
   }
 
   /** The request is over, well or badly; gives back all that it held. */
@@ -236,11 +253,16 @@ export class LoadModel {
     const prefillTokens = promptTokens - reservation.cachedTokens;
     reservation.firstTokenNs = nowNs;
     reservation.lastTokenNs = nowNs;
+    const placedMark = reservation.prefillMark;
+    reservation.prefillMark = this.#prefills.add(replica, nowNs, prefillTokens, reservation.pairs);
+    const meanwhile = workBetween(placedMark, reservation.prefillMark);
     this.columns.pendingPrefillTokens[replica] -= prefillTokens;
+    this.columns.pendingPrefillPairs[replica] -= reservation.pairs;
+    this.columns.prefillSinceNs[replica] = nowNs;
     this.columns.decoding[replica] += 1;
     this.columns.contextTokens[replica] += promptTokens;
     this.drainRates.prefillFinished(replica, nowNs, prefillTokens);
-    return { replica, prefillTokens, sincePlacedNs: nowNs - reservation.placedNs };
+    return { replica, promptTokens, prefillTokens, sincePlacedNs: nowNs - reservation.placedNs, meanwhile };
   }
 
   #release(nowNs: Nanoseconds, reservation: Reservation): void {
@@ -250,8 +272,10 @@ export class LoadModel {
     this.#activity.remove(reservation);
     columns.inFlight[replica] -= 1;
     columns.activeBlocks[replica] -= reservation.blocks;
+    columns.newBlocks[replica] -= reservation.blocks - reservation.cachedBlocks;
     if (reservation.firstTokenNs === undefined) {
       columns.pendingPrefillTokens[replica] -= reservation.promptTokens - reservation.cachedTokens;
+      columns.pendingPrefillPairs[replica] -= reservation.pairs;
     } else {
       columns.decoding[replica] -= 1;
       columns.contextTokens[replica] -= reservation.promptTokens + reservation.outputTokens;

@@ -15,8 +15,11 @@ export interface CandidateRow {
   readonly inFlight?: number;
   readonly decoding?: number;
   readonly pendingPrefillTokens?: number;
+  readonly pendingPrefillPairs?: number;
+  readonly prefillSinceNs?: number;
   readonly contextTokens?: number;
   readonly activeBlocks?: number;
+  readonly newBlocks?: number;
   readonly batchSlots?: number;
   readonly kvBlocks?: number;
   readonly stepTokens?: number;
@@ -68,8 +71,11 @@ export function candidateView(request: RequestRow, rows: readonly CandidateRow[]
       inFlight: integers((row) => row.inFlight),
       decoding: integers((row) => row.decoding),
       pendingPrefillTokens: numbers((row) => row.pendingPrefillTokens),
+      pendingPrefillPairs: numbers((row) => row.pendingPrefillPairs),
+      prefillSinceNs: numbers((row) => row.prefillSinceNs),
       contextTokens: numbers((row) => row.contextTokens),
       activeBlocks: integers((row) => row.activeBlocks),
+      newBlocks: integers((row) => row.newBlocks),
       batchSlots: integers((row) => row.batchSlots),
       kvBlocks: integers((row) => row.kvBlocks),
       stepTokens: integers((row) => row.stepTokens),

@@ -10,6 +10,7 @@ import { product } from "./product.ts";
 import { random } from "./random.ts";
 import { roundRobin } from "./round-robin.ts";
 import { sessionAffinity } from "./session-affinity.ts";
+import { warmpath } from "./warmpath.ts";
 import type { Policy, PolicyDefinition } from "./types.ts";
 
 /** All policies, baselines first; help, docs and the contract suite are made from this list. */
@@ -24,6 +25,7 @@ export const POLICIES: readonly PolicyDefinition[] = [
   cacheThreshold,
   product,
   prefixScore,
+  warmpath,
 ];
 
 /** Makes a policy by name; parameters come from users and files, so they are checked here and not trusted. */

@@ -1,4 +1,5 @@
 import type { Nanoseconds } from "../clock.ts";
+import type { PrefillWork } from "../load/prefill-ledger.ts";
 import type { LoadColumns } from "../replica.ts";
 
 /**
@@ -72,6 +73,13 @@ export interface Explanation {
   readonly candidates: readonly CandidateCost[];
 }
 
+/** The load of a replica after the signal that speaks of it. */
+export interface SignalledLoad {
+  readonly inFlight: number;
+  readonly decoding: number;
+  readonly contextTokens: number;
+}
+
 /** What happened to a request, for policies that learn. Times are of the driver's clock. */
 export type PolicySignal =
   | {
@@ -79,7 +87,11 @@ export type PolicySignal =
       readonly nowNs: Nanoseconds;
       readonly replica: number;
       readonly sincePlacedNs: Nanoseconds;
+      readonly promptTokens: number;
       readonly prefillTokens: number;
+      /** What the replica computed since the request was placed, its prompt included. */
+      readonly meanwhile: PrefillWork;
+      readonly load: SignalledLoad;
     }
   | {
       readonly kind: "grew";
@@ -87,6 +99,9 @@ export type PolicySignal =
       readonly replica: number;
       readonly tokens: number;
       readonly sinceLastNs: Nanoseconds;
+      /** Prompts of others that the replica computed in that time. */
+      readonly meanwhile: PrefillWork;
+      readonly load: SignalledLoad;
     }
   | { readonly kind: "ended"; readonly nowNs: Nanoseconds; readonly replica: number; readonly outputTokens: number }
   | { readonly kind: "replica-reset"; readonly replica: number };
@@ -101,7 +116,12 @@ export interface Policy {
   /** True if `activePrefixBlocks` must be filled, which costs memory and time. */
   readonly usesActivePrefix: boolean;
   choose(view: CandidateView): Choice;
-  explain(view: CandidateView): Explanation;
+  /**
+   * All beside the view that a choice depends on, for policies that learn: it is kept with the decision and given to
+   * `explain` again, so that a decision can be taken apart however much was learned since.
+   */
+  learned?(view: CandidateView): readonly number[];
+  explain(view: CandidateView, learned?: readonly number[]): Explanation;
   observe(signal: PolicySignal): void;
 }
 

@@ -156,6 +156,7 @@ export class DecisionLog {
       rows[at + 12] = load.kvBlocks[replica];
       rows[at + 13] = load.stepTokens[replica];
       rows[at + 14] = view.lastChosen[replica];
+      rows[at + 15] = load.newBlocks[replica];
     }
     this.#nextRow += view.count;
     return firstRow;
@@ -182,6 +183,7 @@ export class DecisionLog {
         kvBlocks: rows[at + 12],
         stepTokens: rows[at + 13],
         lastChosen: rows[at + 14],
+        newBlocks: rows[at + 15],
       };
     });
   }

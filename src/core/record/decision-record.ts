@@ -30,6 +30,7 @@ export interface RecordedCandidate {
   readonly kvBlocks: number;
   readonly stepTokens: number;
   readonly lastChosen: number;
+  readonly newBlocks: number;
 }
 
 /**
@@ -67,6 +68,9 @@ export interface DecisionRecord {
   readonly indexState: FeedState | "approximate" | null;
   /** Why the request was turned away; null where it was placed. */
   readonly refusal: ShedReason | null;
+
+  /** What the policy had learned, where the choice depended on it and the record is full. */
+  readonly learned: readonly number[] | undefined;
 
   readonly predictedCachedTokens: number;
   /** What the engine reported; undefined while unknown, or where it never says. */

@@ -10,14 +10,14 @@ export interface ExplainedDecision extends DecisionRecord {
 }
 
 /**
- * Recomputes the costs of a recorded decision. Policies that learn must be passed in as they were; the others are made anew
- * from the record.
+ * Recomputes the costs of a recorded decision, with what the policy had learned by then. The policy is made anew from the
+ * record unless one is passed in.
  */
 export function explainRecord(record: DecisionRecord, policy?: Policy): ExplainedDecision {
   const view = recordedView(record);
   if (view === undefined) return { ...record, explanation: undefined };
   const judge = policy ?? createPolicy(record.policy, record.parameters);
-  return { ...record, explanation: judge.explain(view) };
+  return { ...record, explanation: judge.explain(view, record.learned) };
 }
 
 /** The view a recorded decision was made from, with candidates numbered as in the record. */

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { Rng } from "../rng.ts";
+import { PAIR, PROMPT_BATCH, PROMPT_TOKEN, SpeedModel, type SpeedSample, STEP } from "./speed-model.ts";
+
+/** An engine of known speed: nanoseconds of each term. */
+const ENGINE = [8e6, 40_000, 60, 25_000, 0.8, 1e6] as const;
+
+function sampleOf(rng: Rng, replica: number, factor = 1): SpeedSample {
+  const steps = 1 + rng.below(64);
+  const sequences = 1 + rng.below(60);
+  const contextTokens = sequences * (500 + rng.below(6_000));
+  const tokens = rng.below(3) === 0 ? 0 : rng.below(8_000);
+  const prefill = { tokens, pairs: tokens * (tokens / 2 + rng.below(4_000)), batches: tokens > 0 ? 1 : 0 };
+  const [step, sequence, context, promptToken, pair, batch] = ENGINE;
+  const decodeNs = steps * (step + sequence * sequences + context * contextTokens);
+  const promptNs = tokens * promptToken + prefill.pairs * pair + prefill.batches * batch;
+  const jitter = 0.9 + 0.2 * rng.uniform();
+  const tookNs = (decodeNs + promptNs) * factor * jitter;
+  return { replica, steps, sequences, contextTokens, prefill, tookNs, noise: 0.2 };
+}
+
+/** Mean relative error of what the model believes of samples it has not seen. */
+function errorOf(model: SpeedModel, replica: number, factor = 1): number {
+  const rng = new Rng(99);
+  let sum = 0;
+  for (let i = 0; i < 200; i++) {
+    const { steps, sequences, contextTokens, prefill, tookNs } = sampleOf(rng, replica, factor);
+    const [step, sequence, context, promptToken, pair, batch] = model.coefficientsNs;
+    const decodeNs = steps * (step + sequence * sequences + context * contextTokens);
+    const promptNs = prefill.tokens * promptToken + prefill.pairs * pair + prefill.batches * batch;
+    sum += Math.abs(((decodeNs + promptNs) * model.factor(replica)) / tookNs - 1);
+  }
+  return sum / 200;
+}
+
+describe("SpeedModel", () => {
+  it.each([0.1, 0.5, 1, 2, 10])("has found the speed after a hundred signals from a prior off by %d", (priorFactor) => {
+    const model = new SpeedModel(priorFactor);
+    const rng = new Rng(1);
+    for (let i = 0; i < 100; i++) model.learn(sampleOf(rng, 0));
+    expect(errorOf(model, 0)).toBeLessThan(0.12);
+    for (let i = 0; i < 2_000; i++) model.learn(sampleOf(rng, i % 3));
+    expect(errorOf(model, 0)).toBeLessThan(0.08);
+    expect(model.coefficientsNs[PROMPT_TOKEN] / ENGINE[PROMPT_TOKEN]).toBeGreaterThan(0.7);
+    expect(model.coefficientsNs[PROMPT_TOKEN] / ENGINE[PROMPT_TOKEN]).toBeLessThan(1.4);
+  });
+
+  it("gives a slow replica a factor of its own and leaves the others as they are", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(2);
+    for (let i = 0; i < 6_000; i++) model.learn(sampleOf(rng, i % 4, i % 4 === 3 ? 2 : 1));
+    expect(model.factor(3) / model.factor(0)).toBeGreaterThan(1.6);
+    expect(model.factor(3) / model.factor(0)).toBeLessThan(2.4);
+    expect(model.factor(1) / model.factor(0)).toBeCloseTo(1, 1);
+    expect(errorOf(model, 3, 2)).toBeLessThan(0.15);
+    model.forget(3);
+    expect(model.factor(3)).toBe(1);
+  });
+
+  it("follows an engine that becomes slower", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(3);
+    for (let i = 0; i < 2_000; i++) model.learn(sampleOf(rng, 0));
+    for (let i = 0; i < 2_000; i++) model.learn(sampleOf(rng, 0, 1.5));
+    expect(errorOf(model, 0, 1.5)).toBeLessThan(0.15);
+  });
+
+  it("survives signals that cannot be: no time, or a thousand times too long", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(4);
+    for (let i = 0; i < 500; i++) model.learn(sampleOf(rng, 0));
+    const before = model.coefficientsNs[STEP];
+    model.learn({ ...sampleOf(rng, 0), tookNs: 0 });
+    model.learn({ ...sampleOf(rng, 0), tookNs: Number.NaN });
+    expect(model.coefficientsNs[STEP]).toBe(before);
+    const odd = sampleOf(rng, 0);
+    model.learn({ ...odd, tookNs: 1_000 * odd.tookNs });
+    expect(errorOf(model, 0)).toBeLessThan(0.15);
+    for (const term of [STEP, PROMPT_TOKEN, PAIR, PROMPT_BATCH]) expect(model.coefficientsNs[term]).toBeGreaterThan(0);
+  });
+});

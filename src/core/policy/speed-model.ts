@@ -1,0 +1,182 @@
+import type { PrefillWork } from "../load/prefill-ledger.ts";
+
+/**
+ * What engines take time for. A stretch of time on a replica is a sum over these, each with its own number of nanoseconds:
+ * steps, sequences in each step, context tokens read in each step, prompt tokens, query-key pairs of prompts, and batches
+ * of prompts, which leave the captured graph and pay for their launches.
+ */
+export const SPEED_TERMS = ["step", "sequence", "contextToken", "promptToken", "pair", "promptBatch"] as const;
+
+/** Numbers of the terms, in the order of their names. */
+export const STEP = 0;
+export const SEQUENCE = 1;
+export const CONTEXT_TOKEN = 2;
+export const PROMPT_TOKEN = 3;
+export const PAIR = 4;
+export const PROMPT_BATCH = 5;
+
+/**
+ * What is believed before anything is seen, in prompt tokens. The ratios follow from the roofline, which is much alike on
+ * all accelerators: reading the weights once takes as long as computing some 200 tokens with them.
+ */
+const PRIOR_RATIOS = [200, 1.5, 0.0004, 1, 0.000_03, 30] as const;
+const PRIOR_PROMPT_TOKEN_NS = 100_000;
+
+/** How wrong the prior may be, as standard deviations: the whole scale, which the first signals settle, and each ratio. */
+const SCALE_DEVIATION = 4;
+const RATIO_DEVIATION = 0.7;
+/** Variance added with each signal, relative, so that a change of speed is followed within some hundred of them. */
+const DRIFT = 1e-5;
+/** A signal this many deviations off counts as if it were no further. */
+const OUTLIER_DEVIATIONS = 3;
+/** Coefficients stay within these factors of the scale, however a few odd signals would have them. */
+const LEAST_SHARE = 0.1;
+const MOST_SHARE = 20;
+
+/** Share of a signal that goes into a replica's own factor, and how many signals come before any does. */
+const FACTOR_GAIN = 0.01;
+const FACTOR_AFTER = 64;
+const FACTOR_LIMIT = 10;
+
+const TERMS = SPEED_TERMS.length;
+
+/** A stretch of time on one replica: what was done in it, and how long it took. */
+export interface SpeedSample {
+  readonly replica: number;
+  readonly steps: number;
+  readonly sequences: number;
+  readonly contextTokens: number;
+  readonly prefill: PrefillWork;
+  readonly tookNs: number;
+  /** Standard deviation of what the terms do not explain, relative to the time. */
+  readonly noise: number;
+}
+
+/**
+ * How fast replicas compute, learned from the times at which tokens arrive: a Bayesian linear regression over the terms,
+ * one for the whole fleet because its engines are alike and know more together, and one factor per replica because some
+ * are slower than others. Errors are relative, so that short and long stretches teach alike.
+ */
+export class SpeedModel {
+  readonly #priorNs: Float64Array;
+  /** Coefficients and their covariance, in units of the prior. */
+  readonly #mean: Float64Array = new Float64Array(TERMS).fill(1);
+  readonly #covariance: Float64Array = new Float64Array(TERMS * TERMS);
+  readonly #features: Float64Array = new Float64Array(TERMS);
+  readonly #gain: Float64Array = new Float64Array(TERMS);
+  /** By replica; around 1 in the geometric mean. */
+  readonly #factors: number[] = [];
+  readonly #coefficientsNs: Float64Array = new Float64Array(TERMS);
+  #samples = 0;
+
+  /** `priorFactor` slows what is believed at first: 2 is twice as slow. */
+  constructor(priorFactor: number) {
+    this.#priorNs = Float64Array.from(PRIOR_RATIOS, (ratio) => ratio * PRIOR_PROMPT_TOKEN_NS * priorFactor);
+    for (let row = 0; row < TERMS; row++) {
+      for (let column = 0; column < TERMS; column++) {
+        this.#covariance[row * TERMS + column] = SCALE_DEVIATION ** 2 + (row === column ? RATIO_DEVIATION ** 2 : 0);
+      }
+    }
+    this.#refresh();
+  }
+
+  /** Nanoseconds of each term on a replica of the fleet's usual speed. */
+  get coefficientsNs(): Float64Array {
+    return this.#coefficientsNs;
+  }
+
+  get samples(): number {
+    return this.#samples;
+  }
+
+  /** How much slower than usual a replica is. */
+  factor(replica: number): number {
+    return this.#factors[replica] ?? 1;
+  }
+
+  forget(replica: number): void {
+    this.#factors[replica] = 1;
+  }
+
+  learn(sample: SpeedSample): void {
+    const { replica, tookNs, noise } = sample;
+    if (!(tookNs > 0)) return;
+    const factor = this.factor(replica);
+    const believedNs = this.#describe(sample) * factor;
+    this.#regress(tookNs / factor, noise);
+    this.#refresh();
+    this.#samples += 1;
+    if (this.#samples > FACTOR_AFTER) this.#follow(replica, tookNs / believedNs, noise);
+  }
+
+  /** Fills the features, in prior time, and returns what the sample should have taken. */
+  #describe({ steps, sequences, contextTokens, prefill }: SpeedSample): number {
+    const features = this.#features;
+    const prior = this.#priorNs;
+    features[STEP] = steps * prior[STEP];
+    features[SEQUENCE] = steps * sequences * prior[SEQUENCE];
+    features[CONTEXT_TOKEN] = steps * contextTokens * prior[CONTEXT_TOKEN];
+    features[PROMPT_TOKEN] = prefill.tokens * prior[PROMPT_TOKEN];
+    features[PAIR] = prefill.pairs * prior[PAIR];
+    features[PROMPT_BATCH] = prefill.batches * prior[PROMPT_BATCH];
+    let believedNs = 0;
+    for (let term = 0; term < TERMS; term++) {
+      believedNs += (features[term] / prior[term]) * this.#coefficientsNs[term];
+    }
+    return believedNs;
+  }
+
+  /** One step of recursive least squares on the features, divided by the time so that errors are relative. */
+  #regress(tookNs: number, noise: number): void {
+    const features = this.#features;
+    const mean = this.#mean;
+    const covariance = this.#covariance;
+    const gain = this.#gain;
+    let variance = noise * noise;
+    let error = 1;
+    for (let row = 0; row < TERMS; row++) features[row] /= tookNs;
+    for (let row = 0; row < TERMS; row++) {
+      let sum = 0;
+      for (let column = 0; column < TERMS; column++) sum += covariance[row * TERMS + column] * features[column];
+      gain[row] = sum;
+      variance += sum * features[row];
+      error -= features[row] * mean[row];
+    }
+    const limit = OUTLIER_DEVIATIONS * Math.sqrt(variance);
+    const step = Math.max(-limit, Math.min(limit, error)) / variance;
+    for (let row = 0; row < TERMS; row++) mean[row] += gain[row] * step;
+    for (let row = 0; row < TERMS; row++) {
+      for (let column = 0; column < TERMS; column++) {
+        covariance[row * TERMS + column] -= (gain[row] * gain[column]) / variance;
+      }
+      covariance[row * TERMS + row] += DRIFT * mean[STEP] * mean[STEP];
+    }
+  }
+
+  #refresh(): void {
+    const mean = this.#mean;
+    const scale = Math.max(1e-3, (mean[STEP] + mean[PROMPT_TOKEN]) / 2);
+    for (let term = 0; term < TERMS; term++) {
+      const share = Math.min(MOST_SHARE * scale, Math.max(LEAST_SHARE * scale, mean[term]));
+      this.#coefficientsNs[term] = share * this.#priorNs[term];
+    }
+  }
+
+  /** Moves a replica's factor towards what was seen, and all of them so that the fleet's usual speed stays in the regression. */
+  #follow(replica: number, ratio: number, noise: number): void {
+    const factors = this.#factors;
+    const bounded = Math.max(0.2, Math.min(5, ratio));
+    const moved = this.factor(replica) * bounded ** (FACTOR_GAIN / noise);
+    factors[replica] = Math.max(1 / FACTOR_LIMIT, Math.min(FACTOR_LIMIT, moved));
+    if (this.#samples % 16 !== 0) return;
+    let sum = 0;
+    let known = 0;
+    for (const factor of factors) {
+      if (factor === undefined) continue;
+      sum += Math.log(factor);
+      known += 1;
+    }
+    const middle = Math.exp(sum / known);
+    for (let at = 0; at < factors.length; at++) if (factors[at] !== undefined) factors[at] /= middle;
+  }
+}
