@@ -1,5 +1,21 @@
-/** Codecs: OpenAI bodies, server-sent events, trace files. */
+/** Codecs: OpenAI bodies, server-sent events, KV events, engines' metrics, trace files. */
 export { type CollectedBody, collectBody, joinBytes, jsonOf } from "./body.ts";
+export { type EngineBatch, EngineDecoder } from "./kv-events/engine-decoder.ts";
+export {
+  encodeEngineBatch,
+  type EngineBatchHead,
+  type EngineChange,
+  type EventShape,
+  type StoredContent,
+} from "./kv-events/engine-encoder.ts";
+export {
+  decodeKvEvent,
+  decodeLoad,
+  decodeSnapshot,
+  encodeKvEvent,
+  encodeLoad,
+  encodeSnapshot,
+} from "./kv-events/json-events.ts";
 export {
   MOONCAKE_BLOCK_TOKENS,
   type MooncakeLine,
@@ -28,6 +44,8 @@ export {
   parseGenerationRequest,
   type PromptMessage,
   type RequestProblem,
+  withUsageAsked,
 } from "./openai-request.ts";
 export { type TokenUsage, usageOf } from "./openai-usage.ts";
-export { SSE_DONE, sseEvent, SseScanner } from "./sse.ts";
+export { SSE_DONE, sseEvent, SseScanner, type SseScannerOptions } from "./sse.ts";
+export { engineLoadOf, parseSamples, type Sample } from "./prometheus-text.ts";

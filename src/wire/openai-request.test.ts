@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseGenerationRequest } from "./openai-request.ts";
+import { parseGenerationRequest, withUsageAsked } from "./openai-request.ts";
 
 const MESSAGES = [{ role: "user", content: "hi" }];
 
@@ -46,9 +46,28 @@ describe("requests in OpenAI's form", () => {
     expect(request?.prompt).toEqual({
       kind: "chat",
       messages: [
-        { role: "user", content: `look\n${JSON.stringify(image)}` },
-        { role: "assistant", content: ` ${JSON.stringify(calls)}` },
+        { role: "user", content: `look\n${JSON.stringify(image)}`, source: messages[0] },
+        { role: "assistant", content: ` ${JSON.stringify(calls)}`, source: messages[1] },
       ],
+    });
+  });
+
+  test("keeps what else a model's template makes tokens of", () => {
+    const tools = [{ type: "function", function: { name: "f" } }];
+    const template = { chat_template_kwargs: { enable_thinking: false }, add_generation_prompt: false };
+    expect(
+      parseGenerationRequest("chat", { model: "m", messages: MESSAGES, tools, ...template }).request?.prompt,
+    ).toEqual({
+      kind: "chat",
+      messages: MESSAGES,
+      tools,
+      templateArguments: { enable_thinking: false },
+      addsGenerationPrompt: false,
+    });
+    const wrong = { tools: "f", chat_template_kwargs: 1, add_generation_prompt: "no" };
+    expect(parseGenerationRequest("chat", { model: "m", messages: MESSAGES, ...wrong }).request?.prompt).toEqual({
+      kind: "chat",
+      messages: MESSAGES,
     });
   });
 
@@ -80,5 +99,25 @@ describe("requests in OpenAI's form", () => {
   ] as const)("refuses the %s body %j and names the field %s", (kind, body, param) => {
     const { problem } = parseGenerationRequest(kind, body);
     expect(problem).toEqual({ param, message: expect.stringContaining(param) as string });
+  });
+});
+
+describe("a stream whose usage is asked for", () => {
+  const asked = (text: string): string =>
+    Buffer.from(withUsageAsked(Buffer.from(text), JSON.parse(text) as object)).toString();
+
+  test("keeps everything else byte by byte, numbers too large for JavaScript included", () => {
+    const text = ' {"model":"m", "seed":12345678901234567890,"stream" : true}';
+    expect(asked(text)).toBe(
+      '{"stream_options":{"include_usage":true},"model":"m", "seed":12345678901234567890,"stream" : true}',
+    );
+  });
+
+  test.each([
+    ["null", { include_usage: true }],
+    ['{"include_usage":false,"other":1}', { include_usage: true, other: 1 }],
+  ])("with the options %s keeps the others", (options, expected) => {
+    const text = `{"model":"m","stream_options":${options},"stream":true}`;
+    expect(JSON.parse(asked(text))).toEqual({ model: "m", stream: true, stream_options: expected });
   });
 });

@@ -7,11 +7,23 @@ export type GenerationKind = "chat" | "completion";
 export interface PromptMessage {
   readonly role: string;
   readonly content: string;
+  /** The message as it came, where it has more than these two. */
+  readonly source?: Readonly<Record<string, unknown>>;
+}
+
+/** A chat with what else a model's template makes tokens of. */
+export interface PromptChat {
+  readonly kind: "chat";
+  readonly messages: readonly PromptMessage[];
+  readonly tools?: readonly unknown[];
+  /** `chat_template_kwargs` */
+  readonly templateArguments?: Readonly<Record<string, unknown>>;
+  readonly addsGenerationPrompt?: boolean;
 }
 
 /** What is to be continued: a chat, a text, or tokens that the client made itself. */
 export type GenerationPrompt =
-  | { readonly kind: "chat"; readonly messages: readonly PromptMessage[] }
+  | PromptChat
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "tokens"; readonly tokens: Uint32Array };
 
@@ -53,7 +65,7 @@ export function parseGenerationRequest(kind: GenerationKind, body: unknown): Par
   }
   const cacheSalt = field(body, "cache_salt") ?? undefined;
   if (cacheSalt !== undefined && typeof cacheSalt !== "string") return problem("cache_salt", "must be a string");
-  const prompt = kind === "chat" ? chatPrompt(field(body, "messages")) : completionPrompt(field(body, "prompt"));
+  const prompt = kind === "chat" ? chatPrompt(body) : completionPrompt(field(body, "prompt"));
   if (typeof prompt === "string") return problem(kind === "chat" ? "messages" : "prompt", prompt);
   const includesUsage = field(field(body, "stream_options"), "include_usage") === true;
   const maxOutputTokens = limit;
@@ -61,7 +73,8 @@ export function parseGenerationRequest(kind: GenerationKind, body: unknown): Par
 }
 
 /** The prompt, or what is wrong with it. */
-function chatPrompt(messages: unknown): GenerationPrompt | string {
+function chatPrompt(body: object): GenerationPrompt | string {
+  const messages = field(body, "messages");
   if (!Array.isArray(messages) || messages.length === 0) return "must be a list of at least one message";
   const read: PromptMessage[] = [];
   for (const message of messages as readonly unknown[]) {
@@ -69,9 +82,21 @@ function chatPrompt(messages: unknown): GenerationPrompt | string {
     if (typeof role !== "string") return `message ${read.length} needs a role`;
     const content = messageText(message);
     if (content === undefined) return `message ${read.length} has content that is neither a string nor a list of parts`;
-    read.push({ role, content });
+    const isPlain = Object.keys(message as object).length === 2 && typeof field(message, "content") === "string";
+    read.push({ role, content, ...(!isPlain && { source: message as Record<string, unknown> }) });
   }
-  return { kind: "chat", messages: read };
+  return { kind: "chat", messages: read, ...templateFields(body) };
+}
+
+/** What is none of a template's business, or not what it should be, is left to the engine to judge. */
+function templateFields(body: object): Omit<PromptChat, "kind" | "messages"> {
+  const tools = field(body, "tools");
+  const given = field(body, "chat_template_kwargs");
+  return {
+    ...(Array.isArray(tools) && { tools: tools as readonly unknown[] }),
+    ...(typeof given === "object" && given !== null && { templateArguments: given as Record<string, unknown> }),
+    ...(field(body, "add_generation_prompt") === false && { addsGenerationPrompt: false }),
+  };
 }
 
 /** What is not text (images, tool calls) enters as its JSON, so that messages that differ in it never look alike. */
@@ -109,4 +134,24 @@ function completionPrompt(prompt: unknown): GenerationPrompt | string {
 
 function problem(param: string, rule: string): ParsedGenerationRequest {
   return { problem: { param, message: param === "body" ? `the body ${rule}` : `${param}: ${rule}` } };
+}
+
+const ASKED_FIRST: Uint8Array = new TextEncoder().encode('{"stream_options":{"include_usage":true},');
+const OPEN_BRACE = 0x7b;
+
+/**
+ * The body of a streaming request with usage asked for. Bytes are put in front where that is enough, so that everything
+ * else reaches the engine exactly as the client wrote it; only a body with other stream options is written anew.
+ */
+export function withUsageAsked(bytes: Uint8Array, body: object): Uint8Array {
+  const options = field(body, "stream_options");
+  if (options !== undefined) {
+    const asked = { ...(options as object | null), include_usage: true };
+    return new TextEncoder().encode(JSON.stringify({ ...body, stream_options: asked }));
+  }
+  const rest = bytes.subarray(bytes.indexOf(OPEN_BRACE) + 1);
+  const asked = new Uint8Array(ASKED_FIRST.length + rest.length);
+  asked.set(ASKED_FIRST);
+  asked.set(rest, ASKED_FIRST.length);
+  return asked;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { encodeFinish, encodeOpening, encodePiece, encodeUsageEvent, type ReplyHead } from "./openai-reply.ts";
-import { SSE_DONE, sseEvent, SseScanner } from "./sse.ts";
+import { SSE_DONE, sseEvent, SseScanner, type SseScannerOptions } from "./sse.ts";
 
 const HEAD: ReplyHead = { kind: "chat", id: "chatcmpl-1", model: "m", createdSeconds: 1 };
 
@@ -11,13 +11,23 @@ function scan(text: string, cut: number = text.length): SseScanner {
   return scanner;
 }
 
+function relayed(text: string, cut: number, options: SseScannerOptions): string {
+  const scanner = new SseScanner(options);
+  const bytes = new TextEncoder().encode(text);
+  const passed: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += cut) passed.push(scanner.relay(bytes.subarray(at, at + cut)));
+  return Buffer.concat(passed).toString();
+}
+
+const USAGE_EVENT: string = sseEvent(encodeUsageEvent(HEAD, { promptTokens: 9, outputTokens: 2, cachedTokens: 4 }));
+
 const STREAM = [
   sseEvent(encodeOpening(HEAD) ?? ""),
   ": a comment that keeps the connection open\n\n",
   sseEvent(encodePiece(HEAD, 'a "content":"quoted" word')),
   sseEvent(encodePiece(HEAD, " ünïcode 🙂")),
   sseEvent(encodeFinish(HEAD, "stop")),
-  sseEvent(encodeUsageEvent(HEAD, { promptTokens: 9, outputTokens: 2, cachedTokens: 4 })),
+  USAGE_EVENT,
   SSE_DONE,
 ].join("");
 
@@ -27,7 +37,7 @@ describe("the scanner of server-sent events", () => {
     expect(scanner.contentEvents).toBe(2);
     expect(scanner.isDone).toBe(true);
     expect(scanner.hasError).toBe(false);
-    expect(scanner.isInsideEvent).toBe(false);
+    expect(scanner.rest).toHaveLength(0);
     expect(scanner.usage).toEqual({ promptTokens: 9, outputTokens: 2, cachedTokens: 4 });
   });
 
@@ -36,9 +46,24 @@ describe("the scanner of server-sent events", () => {
     const [first, second] = [encodePiece(HEAD, "a"), encodePiece(HEAD, "b")].map((json) => sseEvent(json));
     const bytes = new TextEncoder().encode(first + second);
     expect(scanner.push(bytes.subarray(0, 20))).toBe(0);
-    expect(scanner.isInsideEvent).toBe(true);
+    expect(scanner.rest).toHaveLength(20);
     expect(scanner.push(bytes.subarray(20, bytes.length - 5))).toBe(1);
     expect(scanner.push(bytes.subarray(bytes.length - 5))).toBe(1);
+  });
+
+  test.each([1, 2, 3, 7, 64, 10_000])("passes on whole events alone, in pieces of %i bytes", (cut) => {
+    expect(relayed(STREAM, cut, {})).toBe(STREAM);
+    const cutShort = STREAM.slice(0, STREAM.length - 3);
+    expect(relayed(cutShort, cut, {})).toBe(STREAM.slice(0, STREAM.length - SSE_DONE.length));
+  });
+
+  test.each([1, 2, 3, 7, 64, 10_000])("leaves the usage out that nobody asked for, in pieces of %i bytes", (cut) => {
+    expect(relayed(STREAM, cut, { dropsUsage: true })).toBe(STREAM.replace(USAGE_EVENT, ""));
+  });
+
+  test("keeps usage that comes with content", () => {
+    const event = sseEvent('{"choices":[{"text":"x"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}');
+    expect(relayed(event, 10_000, { dropsUsage: true })).toBe(event);
   });
 
   test.each([

@@ -5,7 +5,7 @@
  * and what the usage says. So the scanner looks for a handful of keys in the bytes and parses only the event with the
  * usage. A key inside a JSON string cannot be mistaken for one: its quotes are escaped there.
  */
-import { type TokenUsage, usageOf } from "./openai-usage.ts";
+import { field, type TokenUsage, usageOf } from "./openai-usage.ts";
 
 /** Ends every stream that is whole. */
 export const SSE_DONE = "data: [DONE]\n\n";
@@ -21,6 +21,11 @@ const SPACE = 0x20;
 const QUOTE = 0x22;
 const COLON = 0x3a;
 const OPEN_BRACE = 0x7b;
+const LETTER_C = 0x63;
+const LETTER_E = 0x65;
+const LETTER_R = 0x72;
+const LETTER_T = 0x74;
+const LETTER_U = 0x75;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
@@ -32,6 +37,13 @@ const ERROR: Uint8Array = bytes("error");
 const DATA: Uint8Array = bytes("data:");
 const DONE: Uint8Array = bytes("[DONE]");
 
+const EMPTY: Uint8Array = new Uint8Array(0);
+
+export interface SseScannerOptions {
+  /** Leaves out the event with nothing but the usage, for clients that did not ask for it. */
+  readonly dropsUsage?: boolean;
+}
+
 /** Reads a stream chunk by chunk, wherever the chunks are cut. */
 export class SseScanner {
   /** Events with content that is not empty; engines send one token in each, unless they are configured otherwise. */
@@ -42,49 +54,94 @@ export class SseScanner {
   hasError = false;
   /** What the stream's usage said, where it said anything. */
   usage: TokenUsage | undefined;
-  #rest: Uint8Array = new Uint8Array(0);
+  readonly #dropsUsage: boolean;
+  #rest: Uint8Array = EMPTY;
 
-  /** True if the last chunk ended inside an event. */
-  get isInsideEvent(): boolean {
-    return this.#rest.length > 0;
+  constructor(options: SseScannerOptions = {}) {
+    this.#dropsUsage = options.dropsUsage ?? false;
+  }
+
+  /** The beginning of an event whose end has not come. */
+  get rest(): Uint8Array {
+    return this.#rest;
   }
 
   /** Takes the next bytes and returns how many events with content were completed by them. */
   push(chunk: Uint8Array): number {
     const before = this.contentEvents;
+    this.relay(chunk);
+    return this.contentEvents - before;
+  }
+
+  /** Takes the next bytes and returns those to pass on: whole events, so that a stream that breaks is never cut inside one. */
+  relay(chunk: Uint8Array): Uint8Array {
     const all = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
+    let kept: Uint8Array | undefined;
     let from = 0;
+    let keptFrom = 0;
     for (let end = eventEnd(all, from); end > 0; end = eventEnd(all, from)) {
-      this.#event(all, from, end);
+      if (this.#event(all, from, end) && this.#dropsUsage) {
+        const before = all.subarray(keptFrom, from);
+        kept = kept === undefined ? before : joined(kept, before);
+        keptFrom = end;
+      }
       from = end;
     }
     // A copy, because the chunk's memory belongs to whoever reads the socket.
     this.#rest = from === all.length ? EMPTY : all.slice(from);
-    return this.contentEvents - before;
+    if (kept !== undefined) return joined(kept, all.subarray(keptFrom, from));
+    return from === all.length ? all : all.subarray(0, from);
   }
 
-  #event(all: Uint8Array, from: number, end: number): void {
+  /** The stream is over: reads what came after the last whole event, and returns it to be passed on as it is. */
+  finish(): Uint8Array {
+    const rest = this.#rest;
+    this.#rest = EMPTY;
+    if (rest.length > 0) this.#event(rest, 0, rest.length);
+    return rest;
+  }
+
+  /** Reads one event; true if it has nothing but the usage. */
+  #event(all: Uint8Array, from: number, end: number): boolean {
     const start = dataStart(all, from, end);
-    if (start < 0) return;
+    if (start < 0) return false;
     if (matches(all, start, DONE)) {
       this.isDone = true;
-      return;
+      return false;
     }
     let hasContent = false;
+    let isBareUsage = false;
     for (let at = start; at < end; at++) {
       if (all[at] !== QUOTE) continue;
       const key = at + 1;
-      if (!hasContent && isContent(all, key)) hasContent = true;
-      else if (matches(all, key, ERROR) && valueAfter(all, key + ERROR.length) === OPEN_BRACE) this.hasError = true;
-      else if (matches(all, key, USAGE) && valueAfter(all, key + USAGE.length) === OPEN_BRACE) {
-        this.usage = usageOf(parsed(all.subarray(start, end))) ?? this.usage;
+      // By its first letter almost every string is none of the keys.
+      switch (all[key]) {
+        case LETTER_C:
+        case LETTER_R:
+        case LETTER_T:
+          if (!hasContent && isContent(all, key)) hasContent = true;
+          break;
+        case LETTER_E:
+          if (matches(all, key, ERROR) && valueAfter(all, key + ERROR.length) === OPEN_BRACE) this.hasError = true;
+          break;
+        case LETTER_U:
+          if (!matches(all, key, USAGE) || valueAfter(all, key + USAGE.length) !== OPEN_BRACE) break;
+          isBareUsage = this.#readUsage(all.subarray(start, end));
+          break;
       }
     }
     if (hasContent) this.contentEvents++;
+    return isBareUsage;
+  }
+
+  /** Notes the usage of an event; true if there is nothing else in it. */
+  #readUsage(data: Uint8Array): boolean {
+    const event = parsed(data);
+    this.usage = usageOf(event) ?? this.usage;
+    const choices = field(event, "choices");
+    return Array.isArray(choices) && choices.length === 0;
   }
 }
-
-const EMPTY: Uint8Array = new Uint8Array(0);
 
 /** Whether a key at this place holds content: a string that is not empty, or calls of tools. */
 function isContent(all: Uint8Array, key: number): boolean {

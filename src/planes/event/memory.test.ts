@@ -16,6 +16,8 @@ function listener(): EventListener & { heard: string[] } {
     event: ({ eventId }) => heard.push(`event ${eventId}`),
     snapshot: ({ lastEventId }) => heard.push(`snapshot ${lastEventId}`),
     replayUnavailable: () => heard.push("unavailable"),
+    load: ({ running }) => heard.push(`load ${running}`),
+    caughtUp: () => heard.push("caught up"),
   };
 }
 

@@ -1,5 +1,13 @@
-import type { FeedCapabilities, KvEvent } from "../../core/kv-index/types.ts";
-import type { EventListener, EventPlane, EventPublisher, EventSource, EventSubscription } from "./types.ts";
+import type { FeedCapabilities } from "../../core/kv-index/types.ts";
+import { PastEvents } from "./parts/past-events.ts";
+import type {
+  EventListener,
+  EventPlane,
+  EventPlaneCounts,
+  EventPublisher,
+  EventSource,
+  EventSubscription,
+} from "./types.ts";
 
 export interface MemoryEventPlaneOptions {
   /** Past events kept for each replica. */
@@ -8,7 +16,7 @@ export interface MemoryEventPlaneOptions {
 
 interface Channel {
   readonly listeners: Set<EventListener>;
-  readonly past: KvEvent[];
+  readonly past: PastEvents;
   source: EventSource | undefined;
 }
 
@@ -19,41 +27,55 @@ interface Channel {
 export class MemoryEventPlane implements EventPlane {
   readonly capabilities: FeedCapabilities;
   readonly #channels = new Map<string, Channel>();
+  #events = 0;
   #isClosed = false;
 
   constructor(options: MemoryEventPlaneOptions = {}) {
     this.capabilities = { replayDepth: options.replayDepth ?? 1024, snapshot: true };
   }
 
+  get counts(): EventPlaneCounts {
+    return { events: this.#events, undecodable: 0, ignored: 0, reconnects: 0 };
+  }
+
   /** The publisher for a replica's events; a new source under the same name is a restart of the replica. */
   publisher(replica: string, source: EventSource): EventPublisher {
     const channel = this.#channel(replica);
     channel.source = source;
-    channel.past.length = 0;
+    channel.past.clear();
     return {
       publish: (event) => {
-        channel.past.push(event);
-        if (channel.past.length > this.capabilities.replayDepth) channel.past.shift();
-        for (const listener of channel.listeners) this.#deliver(channel, listener, () => listener.event(event));
+        channel.past.add(event);
+        this.#deliver(channel, (listener) => {
+          this.#events++;
+          listener.event(event);
+        });
       },
+      load: (load) => this.#deliver(channel, (listener) => listener.load(load)),
+      close: () => Promise.resolve(),
     };
   }
 
   subscribe(replica: string, listener: EventListener): EventSubscription {
     const channel = this.#channel(replica);
     channel.listeners.add(listener);
+    const deliver = (delivery: () => void): void => this.#deliverTo(channel, listener, delivery);
+    const resync = (): void => {
+      const snapshot = channel.source?.snapshot();
+      if (snapshot !== undefined) deliver(() => listener.snapshot(snapshot));
+    };
     return {
       replay: (fromEventId, toEventId) => {
-        const range = channel.past.filter(({ eventId }) => eventId >= fromEventId && eventId <= toEventId);
-        const isWhole = range.length === toEventId - fromEventId + 1;
-        this.#deliver(channel, listener, () => {
-          if (!isWhole) listener.replayUnavailable();
+        const range = channel.past.range(fromEventId, toEventId);
+        deliver(() => {
+          if (range === undefined) listener.replayUnavailable();
           else for (const event of range) listener.event(event);
         });
       },
-      resync: () => {
-        const snapshot = channel.source?.snapshot();
-        if (snapshot !== undefined) this.#deliver(channel, listener, () => listener.snapshot(snapshot));
+      resync,
+      catchUp: () => {
+        resync();
+        deliver(() => listener.caughtUp());
       },
       close: () => {
         channel.listeners.delete(listener);
@@ -72,7 +94,11 @@ export class MemoryEventPlane implements EventPlane {
     return this.close();
   }
 
-  #deliver(channel: Channel, listener: EventListener, delivery: () => void): void {
+  #deliver(channel: Channel, delivery: (listener: EventListener) => void): void {
+    for (const listener of channel.listeners) this.#deliverTo(channel, listener, () => delivery(listener));
+  }
+
+  #deliverTo(channel: Channel, listener: EventListener, delivery: () => void): void {
     queueMicrotask(() => {
       if (!this.#isClosed && channel.listeners.has(listener)) delivery();
     });
@@ -81,7 +107,7 @@ export class MemoryEventPlane implements EventPlane {
   #channel(replica: string): Channel {
     let channel = this.#channels.get(replica);
     if (channel === undefined) {
-      channel = { listeners: new Set(), past: [], source: undefined };
+      channel = { listeners: new Set(), past: new PastEvents(this.capabilities.replayDepth), source: undefined };
       this.#channels.set(replica, channel);
     }
     return channel;

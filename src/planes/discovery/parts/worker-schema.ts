@@ -1,0 +1,50 @@
+import { z } from "zod";
+import type { DiscoveredWorker } from "../types.ts";
+
+const count: z.ZodOptional<z.ZodInt> = z.int().positive().optional();
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
+  .transform((url) => url.replace(/\/+$/, ""));
+
+const eventsUrl = z
+  .string()
+  .regex(/^(https?|tcp|ipc):\/\/\S+$/, "must be an http://, https://, tcp:// or ipc:// address");
+
+/** A short form stands for a URL alone. */
+const events = z.union([
+  eventsUrl.transform((url) => ({ url })),
+  z.strictObject({ url: eventsUrl, replayUrl: eventsUrl.optional(), topic: z.string().optional() }),
+]);
+
+const fields = {
+  name: z.string().min(1).optional(),
+  url: httpUrl,
+  model: z.string().min(1).optional(),
+  dpRanks: count,
+  batchSlots: count,
+  kvBlocks: count,
+  blockTokens: count,
+  stepTokens: count,
+  events: events.optional(),
+};
+
+/** A worker as people describe it, where a misspelt field is a mistake. */
+export const describedWorker: z.ZodType<DiscoveredWorker> = z.strictObject(fields).transform(named);
+
+/** A worker as it describes itself: a newer one may say more than is understood. */
+export const announcedWorker: z.ZodType<DiscoveredWorker> = z.object(fields).transform(named);
+
+/** One line that names the fields that are wrong. */
+export function problemOf(error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message }) => (path.length === 0 ? message : `${path.join(".")}: ${message}`))
+    .join("; ");
+}
+
+/** A worker without a name goes by its host and port. */
+function named<T extends { readonly name?: string | undefined; readonly url: string }>(
+  worker: T,
+): T & { name: string } {
+  return { ...worker, name: worker.name ?? new URL(worker.url).host };
+}

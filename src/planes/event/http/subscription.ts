@@ -1,0 +1,175 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { type Agent, request } from "undici";
+import type { KvEvent } from "../../../core/kv-index/types.ts";
+import { EventStreamReader, type StreamEvent } from "../../../wire/kv-events/event-stream.ts";
+import {
+  decodeKvEvent,
+  decodeKvEvents,
+  decodeLoad,
+  decodeSnapshot,
+  decodeStreamHead,
+} from "../../../wire/kv-events/json-events.ts";
+import { Latch } from "../parts/latch.ts";
+import type { EventListener, EventSubscription } from "../types.ts";
+
+/** What all subscriptions of a plane have seen. */
+export interface Tally {
+  events: number;
+  undecodable: number;
+  reconnects: number;
+}
+
+export interface HttpSubscriptionOptions {
+  readonly listener: EventListener;
+  readonly url: string;
+  readonly agent: Agent;
+  readonly reconnectMs: number;
+  readonly tally: Tally;
+}
+
+/** One worker's event stream, taken up again where it was lost. */
+export class HttpSubscription implements EventSubscription {
+  readonly #options: HttpSubscriptionOptions;
+  readonly #closing = new AbortController();
+  readonly #reading: Promise<void>;
+  readonly #connected = new Latch();
+  #incarnation: string | undefined;
+  /** The newest event heard of, of this incarnation. */
+  #lastEventId = -1;
+
+  constructor(options: HttpSubscriptionOptions) {
+    this.#options = options;
+    this.#reading = this.#read();
+  }
+
+  replay(fromEventId: number, toEventId: number): void {
+    void this.#replay(fromEventId, toEventId);
+  }
+
+  resync(): void {
+    // One that cannot be had is asked for again by whoever needs it.
+    void this.#resync();
+  }
+
+  catchUp(): void {
+    void this.#catchUp();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#connected.open();
+    await this.#reading;
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  async #catchUp(): Promise<void> {
+    // The stream first: what happens after the state was taken comes with it.
+    await this.#connected.opened;
+    await this.#resyncAtLast();
+    if (!this.#isClosed) this.#options.listener.caughtUp();
+  }
+
+  async #resyncAtLast(): Promise<void> {
+    while (!this.#isClosed && !(await this.#resync())) await this.#pause();
+  }
+
+  async #replay(fromEventId: number, toEventId: number): Promise<void> {
+    const incarnation = encodeURIComponent(this.#incarnation ?? "");
+    const answer = await this.#get(`/events/range?from=${fromEventId}&to=${toEventId}&incarnation=${incarnation}`);
+    // Without an answer the feed asks again, and gives up by itself.
+    if (answer === undefined || this.#isClosed) return;
+    const events = answer.status === 200 ? decodeKvEvents(answer.text) : undefined;
+    if (events === undefined) this.#options.listener.replayUnavailable();
+    else for (const event of events) this.#deliver(event);
+  }
+
+  async #resync(): Promise<boolean> {
+    const answer = await this.#get("/events/snapshot");
+    const snapshot = answer?.status === 200 ? decodeSnapshot(answer.text) : undefined;
+    if (snapshot === undefined || this.#isClosed) return false;
+    this.#options.listener.snapshot(snapshot);
+    return true;
+  }
+
+  async #get(path: string): Promise<{ status: number; text: string } | undefined> {
+    const { url, agent } = this.#options;
+    try {
+      const { statusCode, body } = await request(url + path, { dispatcher: agent, signal: this.#closing.signal });
+      return { status: statusCode, text: await body.text() };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Reads the stream, and the next one when it ends, until closed. */
+  async #read(): Promise<void> {
+    while (!this.#isClosed) {
+      await this.#readStream();
+      await this.#pause();
+      if (!this.#isClosed) this.#options.tally.reconnects++;
+    }
+  }
+
+  async #readStream(): Promise<void> {
+    const { url, agent } = this.#options;
+    const incarnation = encodeURIComponent(this.#incarnation ?? "");
+    const from = this.#incarnation === undefined ? "" : `?from=${this.#lastEventId + 1}&incarnation=${incarnation}`;
+    try {
+      const { statusCode, body } = await request(`${url}/events${from}`, {
+        dispatcher: agent,
+        signal: this.#closing.signal,
+      });
+      if (statusCode !== 200) {
+        await body.dump();
+        return;
+      }
+      const reader = new EventStreamReader();
+      for await (const chunk of body) for (const event of reader.push(chunk as Uint8Array)) this.#streamEvent(event);
+    } catch {
+      // The connection is lost, or there was none: the next attempt will tell.
+    }
+  }
+
+  #streamEvent({ type, data }: StreamEvent): void {
+    if (this.#isClosed) return;
+    if (type === "kv") this.#decoded(decodeKvEvent(data), (event) => this.#deliver(event));
+    else if (type === "load") this.#decoded(decodeLoad(data), (load) => this.#options.listener.load(load));
+    else if (type === "head") this.#decoded(decodeStreamHead(data), (head) => this.#begin(head));
+  }
+
+  /**
+   * A stream has begun. Where it does not go on from where the last one ended, nobody might ever notice what is missing, or
+   * that the worker is another, until its next event: so the state is fetched unasked.
+   */
+  #begin(head: { readonly incarnation: string; readonly nextEventId: number }): void {
+    const isFirst = this.#incarnation === undefined;
+    const goesOn = head.incarnation === this.#incarnation && head.nextEventId === this.#lastEventId + 1;
+    this.#incarnation = head.incarnation;
+    this.#lastEventId = head.nextEventId - 1;
+    if (isFirst) this.#connected.open();
+    else if (!goesOn) void this.#resyncAtLast();
+  }
+
+  #deliver(event: KvEvent): void {
+    this.#options.tally.events++;
+    if (event.incarnation !== this.#incarnation) {
+      this.#incarnation = event.incarnation;
+      this.#lastEventId = event.eventId;
+    } else this.#lastEventId = Math.max(this.#lastEventId, event.eventId);
+    this.#options.listener.event(event);
+  }
+
+  #decoded<T>(value: T | undefined, use: (value: T) => void): void {
+    if (value === undefined) this.#options.tally.undecodable++;
+    else use(value);
+  }
+
+  async #pause(): Promise<void> {
+    await pause(this.#options.reconnectMs, undefined, { ref: false, signal: this.#closing.signal }).catch(
+      () => undefined,
+    );
+  }
+}

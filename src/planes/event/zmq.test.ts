@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import * as zmq from "zeromq";
+import { EventFeed } from "../../core/kv-index/event-feed.ts";
+import type { KvEvent, ReplicaSnapshot } from "../../core/kv-index/types.ts";
+import { encodeEngineBatch } from "../../wire/kv-events/engine-encoder.ts";
+import { sequenceFrame } from "./parts/zmq-frames.ts";
+import type { EventListener, EventSubscription } from "./types.ts";
+import { ZmqEventPublisher } from "./zmq-publisher.ts";
+import { ZmqEventPlane } from "./zmq.ts";
+
+const BLOCK_TOKENS = 4;
+const LOCAL = "tcp://127.0.0.1:*";
+
+const cleared = (eventId: number): KvEvent => ({ kind: "cleared", tier: "device", incarnation: "1", eventId });
+
+/** Puts what it hears into a feed, carries out what that asks for, and lets a test wait. */
+class Hearing implements EventListener {
+  readonly heard: string[] = [];
+  readonly feed: EventFeed;
+  readonly events: KvEvent[] = [];
+  subscription: EventSubscription | undefined;
+  #waiting: (() => void)[] = [];
+
+  constructor(plane: ZmqEventPlane) {
+    const sink = { apply: () => undefined, clear: () => this.heard.push("clear"), restore: () => undefined };
+    this.feed = new EventFeed(plane.capabilities, sink);
+  }
+
+  event(event: KvEvent): void {
+    this.events.push(event);
+    const request = this.feed.accept(event, 0);
+    if (request?.kind === "replay") this.subscription?.replay(request.fromEventId, request.toEventId);
+    this.#note(`event ${event.eventId}`);
+  }
+
+  snapshot(snapshot: ReplicaSnapshot): void {
+    this.feed.restore(snapshot, 0);
+    this.#note(`snapshot ${snapshot.lastEventId}`);
+  }
+
+  replayUnavailable(): void {
+    this.feed.replayUnavailable(0);
+    this.#note("unavailable");
+  }
+
+  load(): void {
+    this.#note("load");
+  }
+
+  caughtUp(): void {
+    this.#note("caught up");
+  }
+
+  async until(what: string): Promise<void> {
+    while (!this.heard.includes(what)) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    }
+  }
+
+  #note(what: string): void {
+    this.heard.push(what);
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+describe("the event plane over ZMQ", () => {
+  let plane: ZmqEventPlane;
+  const open: { close(): unknown }[] = [];
+
+  beforeEach(async () => {
+    plane = await ZmqEventPlane.load({ blockTokens: BLOCK_TOKENS, answerMs: 2000 });
+  });
+
+  afterEach(async () => {
+    await plane.close();
+    for (const one of open.splice(0)) await one.close();
+  });
+
+  async function publishing(endpoint: string, replayEndpoint: string | undefined): Promise<ZmqEventPublisher> {
+    const publisher = await ZmqEventPublisher.load({ endpoint, replayEndpoint, blockTokens: BLOCK_TOKENS });
+    open.push(publisher);
+    return publisher;
+  }
+
+  function listenTo(url: string, replayUrl: string | undefined, topic?: string): Hearing {
+    const hearing = new Hearing(plane);
+    hearing.subscription = plane.subscribe("a", hearing, { url, replayUrl, topic });
+    hearing.subscription.catchUp();
+    return hearing;
+  }
+
+  test("notices that an engine was restarted though it has nothing to say", async () => {
+    const publisher = await publishing(LOCAL, LOCAL);
+    const hearing = listenTo(publisher.endpoint, publisher.replayEndpoint);
+    await hearing.until("caught up");
+    await publisher.subscribed(1);
+    publisher.publish(cleared(0));
+    await hearing.until("event 0");
+    await publisher.close();
+    await publishing(publisher.endpoint, publisher.replayEndpoint);
+    await hearing.until("snapshot -1");
+    expect(hearing.heard).toContain("clear");
+    expect(hearing.feed.state).toBe("live");
+    expect(plane.counts.reconnects).toBe(1);
+  });
+
+  test("goes on as partial when an engine without a replay socket was heard too late", async () => {
+    const publisher = await publishing(LOCAL, undefined);
+    const hearing = listenTo(publisher.endpoint, undefined);
+    await hearing.until("caught up");
+    await publisher.subscribed(1);
+    publisher.publish({ kind: "removed", engine: Uint32Array.of(1, 2), tier: "device", incarnation: "1", eventId: 2 });
+    await hearing.until("unavailable");
+    expect(hearing.feed.state).toBe("partial");
+  });
+
+  describe("with an engine that sends what it likes", () => {
+    let engine: zmq.XPublisher;
+    let replays: zmq.Router;
+
+    beforeEach(async () => {
+      engine = new zmq.XPublisher({ linger: 0 });
+      replays = new zmq.Router({ linger: 0 });
+      open.push(engine, replays);
+      await engine.bind(LOCAL);
+      await replays.bind(LOCAL);
+    });
+
+    const batch = (...eventIds: readonly number[]): Uint8Array =>
+      encodeEngineBatch(
+        { timestampSeconds: 1, dpRank: 0, blockTokens: BLOCK_TOKENS },
+        eventIds.map((eventId) => ({ change: cleared(eventId) })),
+      );
+
+    test("takes a batch of several changes as one event, and an empty one as none", async () => {
+      const hearing = listenTo(engine.lastEndpoint ?? "", undefined);
+      await engine.receive();
+      await engine.send(["", sequenceFrame(0), batch(0, 1, 2)]);
+      await engine.send(["", sequenceFrame(1), batch()]);
+      await hearing.until("event 1");
+      expect(hearing.events[0].more).toHaveLength(2);
+      expect(hearing.events[1]).toMatchObject({ kind: "removed", engine: new Uint32Array(0) });
+      expect(hearing.feed.state).toBe("live");
+    });
+
+    test("counts a payload that is none, finds that it cannot be had again, and says partial", async () => {
+      const hearing = listenTo(engine.lastEndpoint ?? "", replays.lastEndpoint ?? undefined);
+      const answer = async (...frames: readonly (readonly [number, Uint8Array])[]): Promise<number> => {
+        const [client, , start] = await replays.receive();
+        for (const [sequence, payload] of frames) await replays.send([client, "", sequenceFrame(sequence), payload]);
+        await replays.send([client, "", Buffer.alloc(8, 0xff), ""]);
+        return Number(start.readBigUInt64BE());
+      };
+      await engine.receive();
+      expect(await answer()).toBe(0);
+      await hearing.until("caught up");
+      const removed = encodeEngineBatch({ timestampSeconds: 2, dpRank: 0, blockTokens: BLOCK_TOKENS }, []);
+      await engine.send(["", sequenceFrame(0), batch(0)]);
+      await engine.send(["", sequenceFrame(1), Buffer.from("nonsense")]);
+      await engine.send(["", Buffer.from("short"), batch(0)]);
+      await engine.send(["", sequenceFrame(2), removed]);
+      expect(await answer([1, Buffer.from("nonsense")], [2, removed])).toBe(1);
+      await hearing.until("unavailable");
+      expect(hearing.feed.state).toBe("partial");
+      expect(plane.counts.undecodable).toBe(3);
+    });
+
+    test("hears its topic alone", async () => {
+      const hearing = listenTo(engine.lastEndpoint ?? "", undefined, "kv");
+      await engine.receive();
+      await engine.send(["other", sequenceFrame(0), batch(0)]);
+      await engine.send(["kv", sequenceFrame(7), batch(0)]);
+      await hearing.until("event 7");
+      expect(hearing.heard).not.toContain("event 0");
+    });
+  });
+
+  test("goes on hearing when the replay socket is not where it should be", async () => {
+    await plane.close();
+    plane = await ZmqEventPlane.load({ blockTokens: BLOCK_TOKENS, answerMs: 20 });
+    const publisher = await publishing(LOCAL, undefined);
+    const hearing = listenTo(publisher.endpoint, "tcp://127.0.0.1:1");
+    await publisher.subscribed(1);
+    publisher.publish(cleared(0));
+    await hearing.until("event 0");
+    await publisher.close();
+    const again = await publishing(publisher.endpoint, undefined);
+    await again.subscribed(1);
+    again.publish(cleared(0));
+    again.publish(cleared(1));
+    await hearing.until("event 1");
+    expect(hearing.feed.counts.restarts).toBe(1);
+    expect(hearing.heard).not.toContain("caught up");
+  });
+
+  test("cannot publish stored blocks without their tokens", async () => {
+    const publisher = await publishing(LOCAL, undefined);
+    const stored = { kind: "stored", parent: null, engine: Uint32Array.of(1, 2), local: null } as const;
+    const event: KvEvent = { ...stored, tier: "device", incarnation: "1", eventId: 0 };
+    expect(() => publisher.publish(event)).toThrow("a stored event needs its tokens to be published over ZMQ");
+  });
+});

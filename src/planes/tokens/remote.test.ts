@@ -1,0 +1,105 @@
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { TextChunkTokenizer } from "../../tokenizer/text-chunk-tokenizer.ts";
+import type { TokenizerPrompt } from "../../tokenizer/types.ts";
+import { RemoteTokens, type RemoteTokensOptions } from "./remote.ts";
+
+const PROMPT: TokenizerPrompt = { kind: "text", text: "how many tokens are these" };
+const guess = new TextChunkTokenizer();
+const open: { close(): unknown }[] = [];
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((thing) => thing.close()));
+});
+
+async function engine(
+  answer: (body: Record<string, unknown>, response: ServerResponse) => void,
+  options: Partial<RemoteTokensOptions> = {},
+): Promise<{ tokens: RemoteTokens; bodies: Record<string, unknown>[] }> {
+  const bodies: Record<string, unknown>[] = [];
+  const server: Server = createServer((request: IncomingMessage, response) => {
+    let text = "";
+    request.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    request.on("end", () => {
+      bodies.push(JSON.parse(text) as Record<string, unknown>);
+      answer(bodies[bodies.length - 1], response);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const tokens = new RemoteTokens({ url, dialect: "vllm", ...options });
+  open.push(tokens, server);
+  return { tokens, bodies };
+}
+
+const three = (_: unknown, response: ServerResponse): void => {
+  response.end(JSON.stringify({ count: 3, max_model_len: 4096, tokens: [5, 6, 7] }));
+};
+
+describe("an engine's /tokenize", () => {
+  test("is asked in vLLM's words", async () => {
+    const { tokens, bodies } = await engine(three, { model: "m" });
+    expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));
+    const source = { role: "user", content: [{ type: "text", text: "hi" }] };
+    await tokens.tokensOf({
+      kind: "chat",
+      messages: [{ role: "user", content: "hi", source }],
+      tools: [{ type: "function" }],
+      templateArguments: { enable_thinking: false },
+    });
+    expect(bodies).toEqual([
+      { model: "m", prompt: PROMPT.text, add_special_tokens: true },
+      {
+        model: "m",
+        messages: [source],
+        add_generation_prompt: true,
+        tools: [{ type: "function" }],
+        chat_template_kwargs: { enable_thinking: false },
+      },
+    ]);
+  });
+
+  test("is asked in SGLang's words, which know texts alone", async () => {
+    const template = "{% for m in messages %}[{{ m.content }}]{% endfor %}";
+    const { tokens, bodies } = await engine(three, {
+      dialect: "sglang",
+      chatTemplate: { template, specialTokens: {} },
+    });
+    await tokens.tokensOf({ kind: "chat", messages: [{ role: "user", content: "hi" }] });
+    expect(bodies).toEqual([{ prompt: "[hi]", add_special_tokens: false }]);
+  });
+
+  test("that fails is left alone for a while, and prompts get a guess", async () => {
+    let nowMs = 0;
+    let isUp = false;
+    const { tokens, bodies } = await engine(
+      (body, response) => (isUp ? three(body, response) : response.writeHead(500).end()),
+      {
+        restMs: 100,
+        nowMs: () => nowMs,
+      },
+    );
+    expect(await tokens.tokensOf(PROMPT)).toEqual(guess.encode(PROMPT));
+    isUp = true;
+    expect(tokens.tokensOf(PROMPT)).toEqual(guess.encode(PROMPT));
+    expect(bodies).toHaveLength(1);
+    nowMs = 100;
+    expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));
+    expect(tokens.counts.guessed).toBe(2);
+  });
+
+  test.each([
+    ["no JSON", "tokens"],
+    ["no tokens", JSON.stringify({ count: 2 })],
+    ["tokens that are none", JSON.stringify({ tokens: ["a"] })],
+  ])("that answers with %s counts as failed", async (_, answer) => {
+    const { tokens } = await engine((__, response) => void response.end(answer));
+    expect(await tokens.tokensOf(PROMPT)).toEqual(guess.encode(PROMPT));
+  });
+
+  test("that hangs up counts as failed", async () => {
+    const { tokens } = await engine((_, response) => void response.destroy());
+    expect(await tokens.tokensOf(PROMPT)).toEqual(guess.encode(PROMPT));
+  });
+});

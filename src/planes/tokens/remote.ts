@@ -1,0 +1,120 @@
+import { Pool } from "undici";
+import { ChatTemplate, type ChatTemplateSource } from "../../tokenizer/template/chat-template.ts";
+import { TextChunkTokenizer } from "../../tokenizer/text-chunk-tokenizer.ts";
+import type { TokenizerPrompt } from "../../tokenizer/types.ts";
+import type { PromptTokens, TokenCounts } from "./types.ts";
+
+/** Whose `/tokenize` it is: vLLM's takes chats, SGLang's only texts. */
+export type TokenizeDialect = "vllm" | "sglang";
+
+export interface RemoteTokensOptions {
+  /** The engine's address, without `/tokenize`. */
+  readonly url: string;
+  readonly dialect: TokenizeDialect;
+  /** The model's name as the engine knows it; without one the engine takes its own. */
+  readonly model?: string;
+  /** How chats are written; SGLang needs it. */
+  readonly chatTemplate?: ChatTemplateSource;
+  readonly timeoutMs?: number;
+  /** How long an engine that failed is not asked again. */
+  readonly restMs?: number;
+  readonly nowMs?: () => number;
+}
+
+type Promptable = Exclude<TokenizerPrompt, { kind: "tokens" }>;
+
+const DEFAULT_TIMEOUT_MS = 2_000;
+const DEFAULT_REST_MS = 5_000;
+const CONNECTIONS = 16;
+
+/**
+ * Tokens from an engine's `/tokenize`: right for every model there is, at the price of a round trip with the whole prompt for
+ * each request. While the engine cannot be asked, prompts get a guess by chunks of text.
+ */
+export class RemoteTokens implements PromptTokens {
+  readonly fidelity = "exact";
+  readonly #options: RemoteTokensOptions;
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #template: ChatTemplate | undefined;
+  readonly #guess = new TextChunkTokenizer();
+  readonly #nowMs: () => number;
+  #restsUntilMs = -Infinity;
+  #guessed = 0;
+
+  constructor(options: RemoteTokensOptions) {
+    const { origin, pathname } = new URL(options.url);
+    const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+    this.#options = options;
+    this.#path = `${pathname.replace(/\/$/, "")}/tokenize`;
+    this.#pool = new Pool(origin, {
+      connections: CONNECTIONS,
+      connect: { timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    });
+    this.#template = options.chatTemplate === undefined ? undefined : new ChatTemplate(options.chatTemplate);
+    this.#nowMs = options.nowMs ?? ((): number => performance.now());
+  }
+
+  get counts(): TokenCounts {
+    return { offloaded: 0, guessed: this.#guessed };
+  }
+
+  tokensOf(prompt: TokenizerPrompt): Uint32Array | Promise<Uint32Array> {
+    if (prompt.kind === "tokens") return prompt.tokens;
+    const body = this.#bodyFor(prompt);
+    if (body === undefined || this.#nowMs() < this.#restsUntilMs) return this.#guessFor(prompt);
+    return this.#ask(body).catch(() => {
+      this.#restsUntilMs = this.#nowMs() + (this.#options.restMs ?? DEFAULT_REST_MS);
+      return this.#guessFor(prompt);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#pool.destroy();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #ask(body: object): Promise<Uint32Array> {
+    const { statusCode, body: answer } = await this.#pool.request({
+      method: "POST",
+      path: this.#path,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    if (statusCode !== 200) {
+      await answer.dump();
+      throw new Error(`status ${statusCode}`);
+    }
+    const { tokens } = (await answer.json()) as { tokens?: unknown };
+    if (!Array.isArray(tokens) || !tokens.every((token) => Number.isInteger(token))) throw new Error("no tokens");
+    return Uint32Array.from(tokens as number[]);
+  }
+
+  /** What to ask; undefined where the dialect has no words for it. */
+  #bodyFor(prompt: Promptable): object | undefined {
+    const { model, dialect } = this.#options;
+    const named = model === undefined ? {} : { model };
+    if (prompt.kind === "text") return { ...named, prompt: prompt.text, add_special_tokens: true };
+    const { messages, tools, templateArguments, addsGenerationPrompt = true } = prompt;
+    const written = this.#template?.render(prompt);
+    if (written !== undefined) return { ...named, prompt: written, add_special_tokens: false };
+    if (dialect === "sglang") return undefined;
+    return {
+      ...named,
+      messages: messages.map(({ role, content, source }) => source ?? { role, content }),
+      add_generation_prompt: addsGenerationPrompt,
+      ...(tools !== undefined && { tools }),
+      ...(templateArguments !== undefined && { chat_template_kwargs: templateArguments }),
+    };
+  }
+
+  #guessFor(prompt: Promptable): Uint32Array {
+    this.#guessed++;
+    return this.#guess.encode(prompt);
+  }
+}
