@@ -1,6 +1,27 @@
+/** One message of a chat. */
+export interface ChatMessage {
+  readonly role: string;
+  /** Its text; for whoever needs no more than that. */
+  readonly content: string;
+  /** The message as the client sent it, with tool calls, parts and whatever else a model's template may read. */
+  readonly source?: Readonly<Record<string, unknown>>;
+}
+
+/** A chat with what else decides how a model's template writes it. */
+export interface ChatPrompt {
+  readonly kind: "chat";
+  readonly messages: readonly ChatMessage[];
+  /** The request's `tools`, as they came. */
+  readonly tools?: readonly unknown[];
+  /** The request's `chat_template_kwargs`. */
+  readonly templateArguments?: Readonly<Record<string, unknown>>;
+  /** False only if the client asked for no header of the answer: `add_generation_prompt`. */
+  readonly addsGenerationPrompt?: boolean;
+}
+
 /** What can be tokenized: a chat, a text, or tokens that are there already. */
 export type TokenizerPrompt =
-  | { readonly kind: "chat"; readonly messages: readonly { readonly role: string; readonly content: string }[] }
+  | ChatPrompt
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "tokens"; readonly tokens: Uint32Array };
 

@@ -214,10 +214,11 @@ class Warmpath implements Policy {
     const batchNs = factor * coefficientsNs[PROMPT_BATCH];
 
     const ownPairs = uncached * (promptTokens - uncached / 2);
-    // A prompt that meets others is computed with them.
-    harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + (waiting > 0 ? 0 : batchNs);
+    // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
+    harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + batchNs;
     const pendingNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
-    const doneNs = waiting > 0 ? Math.min(Math.max(0, view.nowNs - sinceNs), pendingNs / waiting) : 0;
+    // A prompt is begun with the step after the one it came in.
+    const doneNs = waiting > 0 ? Math.min(Math.max(0, view.nowNs - sinceNs - stepNs), pendingNs / waiting) : 0;
     harm.aheadNs = pendingNs - doneNs;
     const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
     harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
@@ -277,7 +278,7 @@ export const warmpath: PolicyDefinition = {
   parameters: {
     calmUrgency: {
       kind: "number",
-      default: 30,
+      default: 40,
       minimum: 0,
       maximum: 1000,
       about: "what a millisecond of time to first token counts for while no prompts queue",

@@ -1,0 +1,111 @@
+/**
+ * Tokens of a text by its passages, so that text seen before is looked up instead of tokenized.
+ *
+ * Added tokens, which chat templates put around every message, cut a text into parts that are tokenized independently. Long
+ * parts are cut further where the model's pattern allows it, counted from the start of the part. A conversation that grows by a
+ * turn is thereby the same passages as before and a few new ones, whatever its template does; a document that many
+ * conversations share is tokenized once. Equal to tokenizing the whole text at once, always.
+ */
+import type { ByteBpe } from "./bpe/byte-bpe.ts";
+import { BoundedCache } from "./bounded-cache.ts";
+
+/** A text as far as its tokens are known. */
+export interface Outline {
+  /** Tokens in order, with undefined in place of those that are missing. */
+  readonly parts: readonly (Uint32Array | undefined)[];
+  /** The passages that are missing, in order. */
+  readonly missing: readonly string[];
+  /** Characters of the missing passages. */
+  readonly missingChars: number;
+}
+
+/** Shorter ones are tokenized faster than found. */
+const SHORTEST_KEPT = 48;
+/** Where a part is cut, if it can be: the longer, the more is tokenized again when a text grows at its end. */
+const PASSAGE_CHARS = 2048;
+/** With its tokens a passage takes two to three bytes a character. */
+const DEFAULT_CACHE_CHARS = 32 * 1024 * 1024;
+
+export class PassageTokenizer {
+  readonly #bpe: ByteBpe;
+  readonly #cache: BoundedCache<Uint32Array>;
+  readonly #added = new Map<number, Uint32Array>();
+
+  constructor(bpe: ByteBpe, cacheChars: number = DEFAULT_CACHE_CHARS) {
+    this.#bpe = bpe;
+    this.#cache = new BoundedCache(cacheChars);
+  }
+
+  /** What is known of a text; what is not can be tokenized anywhere, and `complete` puts it in. */
+  outline(text: string): Outline {
+    const parts: (Uint32Array | undefined)[] = [];
+    const missing: string[] = [];
+    let missingChars = 0;
+    for (const { start, end, token } of this.#bpe.stretches(text)) {
+      if (token >= 0) {
+        parts.push(this.#addedToken(token));
+        continue;
+      }
+      for (let from = start; from < end;) {
+        const to = this.#passageEnd(text, from, end);
+        const passage = text.slice(from, to);
+        const known = to - from < SHORTEST_KEPT ? this.#bpe.encodePlain(passage) : this.#cache.get(passage);
+        parts.push(known);
+        if (known === undefined) {
+          // A slice is slow to read and keeps the whole text alive that it was cut from; a copy is on its own.
+          missing.push(structuredClone(passage));
+          missingChars += passage.length;
+        }
+        from = to;
+      }
+    }
+    return { parts, missing, missingChars };
+  }
+
+  /** The tokens of the missing passages, made here and now. */
+  encodeMissing(outline: Outline): Uint32Array[] {
+    return outline.missing.map((passage) => this.#bpe.encodePlain(passage));
+  }
+
+  /** All tokens of the text, with those of the missing passages in order; remembers these. */
+  complete({ parts, missing }: Outline, tokens: readonly Uint32Array[]): Uint32Array {
+    let next = 0;
+    const whole = parts.map((part) => part ?? tokens[next++]);
+    missing.forEach((passage, i) => this.#cache.set(passage, tokens[i]));
+    return joinTokens(whole);
+  }
+
+  /** The tokens of a text. */
+  encode(text: string): Uint32Array {
+    const outline = this.outline(text);
+    return this.complete(outline, this.encodeMissing(outline));
+  }
+
+  #passageEnd(text: string, from: number, end: number): number {
+    if (end - from <= PASSAGE_CHARS || !this.#bpe.cutsAfterWords) return end;
+    const afterWord = /[A-Za-z] /g;
+    afterWord.lastIndex = from + PASSAGE_CHARS;
+    const match = afterWord.exec(text);
+    return match === null || match.index + 1 >= end ? end : match.index + 1;
+  }
+
+  #addedToken(token: number): Uint32Array {
+    let tokens = this.#added.get(token);
+    if (tokens === undefined) {
+      tokens = Uint32Array.of(token);
+      this.#added.set(token, tokens);
+    }
+    return tokens;
+  }
+}
+
+/** Several lists of tokens as one. */
+export function joinTokens(parts: readonly Uint32Array[]): Uint32Array {
+  const tokens = new Uint32Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    tokens.set(part, at);
+    at += part.length;
+  }
+  return tokens;
+}
