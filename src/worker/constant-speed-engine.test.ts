@@ -33,11 +33,11 @@ function engine(batchSlots = 8): {
   const note = (what: string): number => log.push(`${timers.nowNs() / 1000} ${what}`);
   const ask = (name: string, promptTokens: Uint32Array): { cancel(): void } =>
     made.submit(
-      { promptTokens, answerTokens: ANSWER },
+      { promptTokens, answerTokens: ANSWER, hasEndToken: false },
       {
-        prefilled: (cached) => note(`${name} prefilled, ${cached} cached`),
-        token: (index) => note(`${name} ${index}`),
-        finished: () => note(`${name} finished`),
+        refused: (reason) => note(`${name} refused, ${reason}`),
+        grew: (more) => note(`${name} +${more}`),
+        finished: (cached) => note(`${name} finished, ${cached} cached`),
       },
     );
   const run = (): void => {
@@ -51,14 +51,7 @@ describe("the constant-speed engine", () => {
     const { ask, log, run } = engine();
     ask("a", tokens(1, 10));
     run();
-    expect(log).toEqual([
-      "100 a prefilled, 0 cached",
-      "100 a 0",
-      "1100 a 1",
-      "2100 a 2",
-      "3100 a 3",
-      "3100 a finished",
-    ]);
+    expect(log).toEqual(["100 a +1", "1100 a +1", "2100 a +1", "3100 a +1", "3100 a finished, 0 cached"]);
   });
 
   test("skips what is cached of a prompt, answers included, but always computes the last token", () => {
@@ -67,10 +60,11 @@ describe("the constant-speed engine", () => {
     run();
     ask("b", Uint32Array.of(...tokens(1, 10), ...ANSWER, 5, 6));
     run();
-    expect(log).toContain("3140 b prefilled, 12 cached");
+    expect(log).toContain("3140 b +1");
+    expect(log.at(-1)).toMatch(/b finished, 12 cached$/);
     ask("c", tokens(1, 8));
     run();
-    expect(log.at(-6)).toMatch(/c prefilled, 7 cached$/);
+    expect(log.at(-1)).toMatch(/c finished, 7 cached$/);
   });
 
   test("computes one prompt at a time, so that the second finds what the first left", () => {
@@ -78,9 +72,10 @@ describe("the constant-speed engine", () => {
     ask("a", tokens(1, 10));
     ask("b", tokens(1, 10));
     run();
-    expect(log.filter((line) => line.includes("prefilled"))).toEqual([
-      "100 a prefilled, 0 cached",
-      "120 b prefilled, 8 cached",
+    expect([log[0], log[1]]).toEqual(["100 a +1", "120 b +1"]);
+    expect(log.filter((line) => line.includes("finished"))).toEqual([
+      "3100 a finished, 0 cached",
+      "3120 b finished, 8 cached",
     ]);
   });
 
@@ -89,7 +84,7 @@ describe("the constant-speed engine", () => {
     ask("a", tokens(1, 10));
     ask("b", tokens(50, 10));
     run();
-    expect(log.filter((line) => line.includes("b"))[0]).toBe("3200 b prefilled, 0 cached");
+    expect(log.filter((line) => line.includes("b"))[0]).toBe("3200 b +1");
   });
 
   test("goes on with the next when one is cancelled, waiting or running", () => {
@@ -101,8 +96,8 @@ describe("the constant-speed engine", () => {
     first.cancel();
     first.cancel();
     run();
-    expect(log[0]).toBe("100 c prefilled, 0 cached");
-    expect(log).toHaveLength(6);
+    expect(log[0]).toBe("100 c +1");
+    expect(log).toHaveLength(5);
   });
 
   test("numbers its events from 0 and snapshots the same state", () => {

@@ -1,7 +1,14 @@
 import { NS_PER_MS, type Nanoseconds } from "../core/clock.ts";
 import { fullBlocks, sequenceHashes } from "../core/hash.ts";
 import type { KvEvent, KvEventBody, ReplicaSnapshot } from "../core/kv-index/types.ts";
-import type { Engine, EngineJob, EngineListener, EngineTicket } from "./engine.ts";
+import {
+  contextOf,
+  type Engine,
+  type EngineJob,
+  type EngineListener,
+  type EngineTicket,
+  outputTokensOf,
+} from "./engine.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import type { Timer, Timers } from "./timers.ts";
 
@@ -51,13 +58,10 @@ export class ConstantSpeedEngine implements Engine {
   }
 
   submit(job: EngineJob, listener: EngineListener): EngineTicket {
-    const context = new Uint32Array(job.promptTokens.length + job.answerTokens.length);
-    context.set(job.promptTokens);
-    context.set(job.answerTokens, job.promptTokens.length);
     const running: RunningJob = {
       job,
       listener,
-      sequence: sequenceHashes(context, this.#options.blockTokens, job.identity),
+      sequence: sequenceHashes(contextOf(job), this.#options.blockTokens, job.identity),
       cachedTokens: 0,
       heldBlocks: 0,
       nextToken: 0,
@@ -92,7 +96,6 @@ export class ConstantSpeedEngine implements Engine {
   #prefilled(running: RunningJob): void {
     this.#prefilling = undefined;
     this.#holdUpTo(running, running.job.promptTokens.length);
-    running.listener.prefilled(running.cachedTokens);
     this.#step(running);
     this.#startNext();
   }
@@ -100,23 +103,23 @@ export class ConstantSpeedEngine implements Engine {
   #step(running: RunningJob): void {
     const { timers, decodeMsPerToken } = this.#options;
     const { job, listener } = running;
-    const index = running.nextToken++;
+    running.nextToken++;
     this.#holdUpTo(running, job.promptTokens.length + running.nextToken);
-    const isLast = running.nextToken >= job.answerTokens.length;
+    const isLast = running.nextToken >= outputTokensOf(job);
     if (isLast) this.#leave(running);
     else {
       // From when the token was due and not from now, so that late timers do not add up.
       running.dueNs += Math.round(decodeMsPerToken * NS_PER_MS);
       running.timer = timers.at(running.dueNs, () => this.#step(running));
     }
-    listener.token(index);
+    listener.grew(1);
     if (!isLast) return;
-    listener.finished();
+    listener.finished(running.cachedTokens);
     this.#startNext();
   }
 
   #holdUpTo(running: RunningJob, contextTokens: number): void {
-    const blocks = fullBlocks(contextTokens, this.#options.blockTokens);
+    const blocks = Math.min(fullBlocks(contextTokens, this.#options.blockTokens), running.sequence.length / 2);
     running.heldBlocks = this.#cache.extend(running.sequence, running.heldBlocks, blocks);
   }
 

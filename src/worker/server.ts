@@ -1,55 +1,107 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Clock } from "../core/clock.ts";
+import type { HttpMount } from "../planes/http-mount/types.ts";
 import type { PromptTokenizer } from "../tokenizer/types.ts";
-import { collectBody, jsonOf } from "../wire/body.ts";
-import { encodeError, encodeModels } from "../wire/openai-reply.ts";
-import { type GenerationKind, parseGenerationRequest } from "../wire/openai-request.ts";
-import { answerWords } from "./answer.ts";
 import type { Engine } from "./engine.ts";
-import { ReplyWriter } from "./reply-writer.ts";
+import type { FaultSwitches } from "./faults.ts";
+import { Generation } from "./generation.ts";
+import { refuse, type RouteHandler, type Routes } from "./http-reply.ts";
+import { infoRoutes } from "./info-routes.ts";
+import type { GenerationMeter } from "./metrics/generation-meter.ts";
+import { WallTimers } from "./timers.ts";
 
 export interface SimulatedWorkerOptions {
   readonly name: string;
   readonly model: string;
+  /** Other names that requests may call the model by. */
+  readonly modelAliases?: readonly string[];
   readonly engine: Engine;
   readonly tokenizer: PromptTokenizer;
+  /** The clock that requests are timed by. */
+  readonly clock?: Clock;
   /** Length of an answer to a request that sets no limit; one that does is answered up to it. */
   readonly answerTokens?: number;
+  readonly maxSequenceTokens?: number;
+  /** Requests in the batch and waiting for it at most; any number unless told. */
+  readonly maxRequests?: number;
+  readonly maxBodyBytes?: number;
+  readonly faults?: FaultSwitches;
+  readonly meter?: GenerationMeter;
+  /** What is served beside the API: metrics, debugging. */
+  readonly routes?: Routes;
+  /** Asked before anything else. */
+  readonly mounts?: readonly HttpMount[];
 }
 
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const DEFAULT_MAX_BODY_BYTES = 64 * 1024 * 1024;
+const KEEP_ALIVE_MS = 120_000;
 const DEFAULT_ANSWER_TOKENS = 64;
-
-const ENDPOINTS: Readonly<Record<string, GenerationKind>> = {
-  "POST /v1/chat/completions": "chat",
-  "POST /v1/completions": "completion",
-};
+const DEFAULT_MAX_SEQUENCE_TOKENS = 131_072;
 
 /** An OpenAI-compatible server in front of a simulated engine. */
 export class SimulatedWorker {
   readonly #options: SimulatedWorkerOptions;
   readonly #server: Server;
-  #replies = 0;
+  readonly #generation: Generation;
+  readonly #routes: Routes;
 
   constructor(options: SimulatedWorkerOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => {
-      this.#answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+    const models = [options.model, ...(options.modelAliases ?? [])];
+    const maxSequenceTokens = options.maxSequenceTokens ?? DEFAULT_MAX_SEQUENCE_TOKENS;
+    const maxBodyBytes = options.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES;
+    const generation = new Generation({
+      name: options.name,
+      models,
+      engine: options.engine,
+      tokenizer: options.tokenizer,
+      clock: options.clock ?? new WallTimers(),
+      answerTokens: options.answerTokens ?? DEFAULT_ANSWER_TOKENS,
+      maxSequenceTokens,
+      maxRequests: options.maxRequests ?? Number.POSITIVE_INFINITY,
+      maxBodyBytes,
+      faults: options.faults,
+      meter: options.meter,
     });
+    this.#generation = generation;
+    const { tokenizer } = options;
+    this.#routes = {
+      ...options.routes,
+      ...infoRoutes({ models, tokenizer, maxSequenceTokens, maxBodyBytes, isDraining: () => generation.isDraining }),
+      "POST /v1/chat/completions": (request, response) => generation.serve("chat", request, response),
+      "POST /v1/completions": (request, response) => generation.serve("completion", request, response),
+    };
+    // Longer than routers keep idle connections, so that none is closed under a request.
+    this.#server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) =>
+      this.#answer(request, response),
+    );
   }
 
   /** Starts to serve and returns the address; port 0 takes any free one. */
   async listen(port = 0, host = "127.0.0.1"): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, "listening");
-    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
+    const shown = host.includes(":") ? `[${host}]` : host;
+    return `http://${shown}:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Refuses new requests and says so to health checks; resolves once those under way have their answers. */
+  drain(): Promise<void> {
+    return this.#generation.drain();
+  }
+
+  /** Gives up waiting for answers under way: each ends with an error that names the reason. */
+  abandon(reason: string): void {
+    this.#generation.abandon(reason);
   }
 
   /** Takes no new connection and waits for the replies under way. */
   async close(): Promise<void> {
     const closed = once(this.#server, "close");
     this.#server.close();
+    this.#server.closeIdleConnections();
     await closed;
   }
 
@@ -64,56 +116,29 @@ export class SimulatedWorker {
     return this.#server.listening ? this.kill() : Promise.resolve();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const route = `${request.method} ${request.url}`;
-    const { model } = this.#options;
-    if (route === "GET /health") respond(response, 200, JSON.stringify({ status: "ok" }));
-    else if (route === "GET /v1/models") respond(response, 200, encodeModels([model]));
-    else if (ENDPOINTS[route] === undefined) refuse(response, 404, "not_found", `nothing is served at ${route}`);
-    else await this.#generate(ENDPOINTS[route], request, response);
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { faults, mounts = [] } = this.#options;
+    const [path, query] = splitTarget(request.url ?? "/");
+    const isDebugging = path.startsWith("/debug/");
+    // Whoever hangs must still hear the order to stop.
+    if (faults?.current.hang === "all" && !isDebugging) return;
+    if (this.#generation.isDraining) response.setHeader("connection", "close");
+    for (const mount of mounts) if (mount.handle(request, response)) return;
+    const handler: RouteHandler | undefined = this.#routes[`${request.method} ${path}`];
+    if (handler === undefined) {
+      refuse(response, "not_found", `nothing is served at ${request.method} ${path}`);
+      return;
+    }
+    this.#serve(handler, request, response, query);
   }
 
-  async #generate(kind: GenerationKind, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { engine, tokenizer, model, name } = this.#options;
-    const body = await collectBody(request.iterator({ destroyOnReturn: false }), MAX_BODY_BYTES);
-    if (body.isTooLarge) {
-      refuse(response, 413, "body_too_large", `the body has more than ${MAX_BODY_BYTES} bytes`);
-      return;
-    }
-    const { request: wanted, problem } = parseGenerationRequest(kind, jsonOf(body.bytes));
-    if (problem !== undefined) {
-      refuse(response, 400, "invalid_request", problem.message, problem.param);
-      return;
-    }
-    const promptTokens = tokenizer.encode(wanted.prompt);
-    const words = answerWords(
-      promptTokens,
-      wanted.maxOutputTokens ?? this.#options.answerTokens ?? DEFAULT_ANSWER_TOKENS,
-    );
-    const prefix = kind === "chat" ? "chatcmpl" : "cmpl";
-    const createdSeconds = Math.floor(Date.now() / 1000);
-    const writer = new ReplyWriter(response, {
-      head: { kind, id: `${prefix}-${name}-${++this.#replies}`, model, createdSeconds },
-      request: wanted,
-      promptTokens: promptTokens.length,
-      words,
-      finishReason: wanted.maxOutputTokens === undefined ? "stop" : "length",
-    });
-    const job = {
-      promptTokens,
-      answerTokens: tokenizer.encode({ kind: "text", text: words.join(" ") }),
-      identity: wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt },
-    };
-    const ticket = engine.submit(job, writer);
-    response.on("close", () => ticket.cancel());
+  #serve(handler: RouteHandler, request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    // A client that leaves in the middle of its request is not an error of ours; the connection is gone in any case.
+    Promise.resolve(handler(request, response, query)).catch(() => response.destroy());
   }
 }
 
-function respond(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(body);
-}
-
-function refuse(response: ServerResponse, status: number, code: string, message: string, param?: string): void {
-  const error = { type: "invalid_request_error", code, message, ...(param !== undefined && { param }) };
-  respond(response, status, encodeError(error));
+function splitTarget(target: string): readonly [path: string, query: URLSearchParams] {
+  const at = target.indexOf("?");
+  return at < 0 ? [target, new URLSearchParams()] : [target.slice(0, at), new URLSearchParams(target.slice(at + 1))];
 }

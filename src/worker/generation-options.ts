@@ -1,0 +1,24 @@
+import { field } from "../wire/openai-usage.ts";
+import type { RequestProblem } from "../wire/openai-request.ts";
+
+/** Fields of a request that matter to an engine and not to a router. */
+export interface GenerationOptions {
+  readonly stop: readonly string[];
+}
+
+const MOST_STOPS = 16;
+
+/** Reads them, or says what is wrong with the first that cannot be used. */
+export function readGenerationOptions(
+  body: unknown,
+): { readonly options: GenerationOptions } | { readonly problem: RequestProblem } {
+  const choices = field(body, "n") ?? 1;
+  if (choices !== 1) return { problem: { param: "n", message: "n: must be 1; send a request for each choice" } };
+  const given = field(body, "stop") ?? [];
+  const stop: readonly unknown[] = Array.isArray(given) ? given : [given];
+  if (stop.length > MOST_STOPS || !stop.every((text) => typeof text === "string" && text !== "")) {
+    const message = `stop: must be a text that is not empty, or up to ${MOST_STOPS} of them`;
+    return { problem: { param: "stop", message } };
+  }
+  return { options: { stop: stop as readonly string[] } };
+}
