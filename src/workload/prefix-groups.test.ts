@@ -35,7 +35,17 @@ describe("prefix groups", () => {
     }
   });
 
+  test("come in runs of one group where they are told to, each request still its own", () => {
+    const supply = new PrefixGroups({ ...PARAMETERS, groupRun: 8 }, new Rng(1), 800);
+    const groups = Array.from({ length: 800 }, (_, at) => supply.session(at)?.name);
+    for (let run = 0; run < 100; run++) expect(new Set(groups.slice(8 * run, 8 * run + 8)).size).toBe(1);
+    expect(new Set(groups).size).toBe(5);
+    const suffixes = Array.from({ length: 8 }, (_, at) => supply.session(at)?.turns[0].outputTokens);
+    expect(new Set(suffixes).size).toBeGreaterThan(1);
+  });
+
   test.each([
+    [{ groupRun: 0 }, "groupRun must be a whole number, 1 or more, got 0"],
     [{ groups: 0 }, "groups must be a whole number, 1 or more, got 0"],
     [{ skew: NaN }, "skew must be 0 or more, got null"],
     [{ suffixTokens: [3, 2] }, "suffixTokens must be two whole numbers, the lower first, got [3,2]"],

@@ -12,6 +12,8 @@ export interface PrefixGroupParameters {
   /** Tokens of its own behind the prefix, per request. */
   readonly suffixTokens: Range;
   readonly outputTokens: Range;
+  /** So many requests in a row ask for the same group; each chooses by itself unless told. */
+  readonly groupRun?: number | undefined;
 }
 
 const FIRST_OWN_SEGMENT = 2 ** 24;
@@ -20,6 +22,7 @@ const FIRST_OWN_SEGMENT = 2 ** 24;
 export class PrefixGroups implements SessionSupply {
   readonly parameters: PrefixGroupParameters;
   readonly #rng: Rng;
+  readonly #runs: Rng;
   readonly #prefixTokens: readonly number[];
   readonly #choice: ZipfChoice;
   readonly #requests: number;
@@ -28,6 +31,7 @@ export class PrefixGroups implements SessionSupply {
     check(parameters);
     this.parameters = parameters;
     this.#rng = rng.stream("prefix-group-requests");
+    this.#runs = rng.stream("prefix-group-runs");
     this.#requests = requests;
     this.#prefixTokens = spreadOver(rng.stream("prefixes"), parameters.groups, parameters.prefixTokens);
     this.#choice = new ZipfChoice(parameters.groups, parameters.skew);
@@ -36,7 +40,8 @@ export class PrefixGroups implements SessionSupply {
   session(ordinal: number): SessionScript | undefined {
     if (ordinal >= this.#requests) return undefined;
     const rng = this.#rng.stream(ordinal);
-    const group = this.#choice.draw(rng);
+    const { groupRun = 1 } = this.parameters;
+    const group = this.#choice.draw(groupRun === 1 ? rng : this.#runs.stream(Math.floor(ordinal / groupRun)));
     const suffixTokens = drawBetween(rng, this.parameters.suffixTokens);
     const outputTokens = drawBetween(rng, this.parameters.outputTokens);
     const ownId = FIRST_OWN_SEGMENT + 2 * ordinal;
@@ -55,8 +60,9 @@ export class PrefixGroups implements SessionSupply {
 }
 
 function check(parameters: PrefixGroupParameters): void {
-  const { groups, skew, prefixTokens, suffixTokens, outputTokens } = parameters;
+  const { groups, skew, prefixTokens, suffixTokens, outputTokens, groupRun = 1 } = parameters;
   if (!(Number.isInteger(groups) && groups >= 1)) refuse("groups must be a whole number, 1 or more", groups);
+  if (!(Number.isInteger(groupRun) && groupRun >= 1)) refuse("groupRun must be a whole number, 1 or more", groupRun);
   if (!(skew >= 0 && skew < Infinity)) refuse("skew must be 0 or more", skew);
   for (const [name, range] of Object.entries({ prefixTokens, suffixTokens, outputTokens })) {
     const [least, most] = range;

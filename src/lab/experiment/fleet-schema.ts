@@ -21,6 +21,8 @@ const engine = z.strictObject({
   chunkedPrefill: z.boolean().default(true),
   prefixReuse: z.boolean().default(true),
   eager: z.boolean().default(false),
+  batchWaitSteps: z.int().min(0).optional(),
+  batchWaitTokensRatio: z.number().min(0).max(1).optional(),
 });
 
 const memory = z.strictObject({

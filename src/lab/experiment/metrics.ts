@@ -36,6 +36,10 @@ export const METRICS: readonly Metric[] = [
   share("refusedShare", "turned away", ({ accounting: { offered, completed, unfinished } }) =>
     offered === 0 ? undefined : (offered - completed - unfinished) / offered,
   ),
+  share("draftAcceptance", "drafts accepted", ({ workers }) => {
+    const shares = workers.flatMap(({ draftAcceptance }) => (draftAcceptance === UNAVAILABLE ? [] : [draftAcceptance]));
+    return shares.length === 0 ? undefined : shares.reduce((sum, value) => sum + value, 0) / shares.length;
+  }),
   {
     name: "inflightSpread",
     title: "in-flight spread",

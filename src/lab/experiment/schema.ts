@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { armSchema, fleetSchema } from "./fleet-schema.ts";
-import type { Experiment } from "./types.ts";
+import type { Experiment, SignalConfig } from "./types.ts";
 import { loadSchema, workloadSchema } from "./workload-schema.ts";
 
 /**
@@ -30,6 +30,9 @@ const signals = z.strictObject({
   growth: channel.prefault({ delayMs: 1 }),
   ended: channel.prefault({ delayMs: 1 }),
 });
+
+/** How signals travel where a file says nothing of it. */
+export const STANDARD_SIGNALS: SignalConfig = signals.parse({});
 
 /** An experiment file; reading one fills in the defaults. */
 export const experimentSchema: z.ZodType<Experiment> = z

@@ -64,6 +64,9 @@ export interface EngineConfig {
   readonly prefixReuse: boolean;
   /** Without CUDA graphs. */
   readonly eager: boolean;
+  /** Steps for which prompts wait for others, and the share of a step's tokens up to which they do. */
+  readonly batchWaitSteps?: number | undefined;
+  readonly batchWaitTokensRatio?: number | undefined;
 }
 
 /** What replaces the computed figures of the memory plan. */

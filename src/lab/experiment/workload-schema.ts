@@ -37,6 +37,7 @@ const prefixGroups = z.strictObject({
   skew: z.number().min(0).default(0),
   suffixTokens: range,
   outputTokens: range,
+  groupRun: atLeastOne.optional(),
 });
 
 /** The `workload` of an experiment file. */

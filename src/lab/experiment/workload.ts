@@ -7,7 +7,7 @@ import { ClosedLoop } from "../../workload/closed-loop.ts";
 import { Conversations } from "../../workload/conversation/conversations.ts";
 import type { ConversationParameters } from "../../workload/conversation/parameters.ts";
 import { conversationPreset } from "../../workload/conversation/presets.ts";
-import { turnProfile } from "../../workload/conversation/turn-profile.ts";
+import { type TurnProfile, turnProfile } from "../../workload/conversation/turn-profile.ts";
 import { PrefixGroups } from "../../workload/prefix-groups.ts";
 import type { SessionSupply, WorkloadSource } from "../../workload/request.ts";
 import { Schedule } from "../../workload/schedule.ts";
@@ -31,7 +31,11 @@ export interface CellWorkload {
 }
 
 /** Makes the requests of a cell: content depends on the run's seed alone, and so is the same for every arm and level. */
-export function cellWorkload(experiment: Experiment, cell: Cell, trace: PreparedTrace | undefined): CellWorkload {
+export function cellWorkload(
+  experiment: Pick<Experiment, "workload" | "load" | "warmUpSeconds">,
+  cell: Cell,
+  trace: PreparedTrace | undefined,
+): CellWorkload {
   const { workload, load } = experiment;
   const rng = new Rng(cell.seeds.workload);
   if (workload.trace !== undefined && load.speed !== undefined) {
@@ -70,10 +74,19 @@ const PROFILED_SESSIONS = 500;
 
 /** Mean tokens of prompt and answer together, which is what a sequence holds of the KV pool at its end. */
 export function meanSequenceTokens(workload: WorkloadConfig, trace: PreparedTrace | undefined, seed: number): number {
-  const supply = supplyOf(workload, new Rng(seed), trace);
-  const { turns, requests, outputMean } = turnProfile(supply, trace?.rows.length ?? PROFILED_SESSIONS);
+  const { turns, requests, outputMean } = workloadProfile(workload, trace, seed);
   const inputs = turns.reduce((sum, turn) => sum + turn.inputMean * turn.requests, 0);
   return Math.round(inputs / requests + outputMean);
+}
+
+/** Mean number of requests that a session has. */
+export function meanSessionRequests(workload: WorkloadConfig, trace: PreparedTrace | undefined, seed: number): number {
+  const { requests, sessions } = workloadProfile(workload, trace, seed);
+  return requests / sessions;
+}
+
+function workloadProfile(workload: WorkloadConfig, trace: PreparedTrace | undefined, seed: number): TurnProfile {
+  return turnProfile(supplyOf(workload, new Rng(seed), trace), trace?.rows.length ?? PROFILED_SESSIONS);
 }
 
 function supplyOf(workload: WorkloadConfig, rng: Rng, trace: PreparedTrace | undefined): SessionSupply {

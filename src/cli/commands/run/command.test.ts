@@ -185,6 +185,44 @@ describe("warmpath run", () => {
     }
   });
 
+  test("says what share of the drafts was accepted where h100-brief speculates, in results.json and in the table", async () => {
+    const folder = temporaryFolder();
+    const brief = readFileSync(new URL("../../../../presets/h100-brief.yaml", import.meta.url), "utf8");
+    const short = brief
+      .replace("cacheState: carried-over\nwarmUpSeconds: 60\nwindowSeconds: 300", "warmUpSeconds: 5\nwindowSeconds: 30")
+      .concat("drainSeconds: 20\n");
+    const out = join(folder, "out");
+    const said = await run(fileOf(short, folder), "--levels", "40", "--runs", "1", "--arms", "kv", "--out", out);
+    expect(said).toMatchObject({ code: 0, errors: [] });
+    const { content } = await readResults(out);
+    const shares = content?.cells[0].workers.map(({ draftAcceptance }) => draftAcceptance as number) ?? [];
+    expect(shares).toHaveLength(4);
+    // Three drafts of a chance of 0.7 each, counted until the first that is refused.
+    for (const share of shares) expect(share).toBeCloseTo((0.7 + 0.7 ** 2 + 0.7 ** 3) / 3, 1);
+    const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
+    const [header, , row] = said.out.split("\n");
+    expect(header).toContain("drafts accepted %");
+    expect(row).toContain(` ${(100 * mean).toFixed(1)} `);
+    expect((await run(fileOf(EXPERIMENT), "--arms", "kv", "--levels", "4")).out).not.toContain("drafts accepted");
+  });
+
+  test("holds prompts back by the engine's batch wait, and refuses half of its settings", async () => {
+    const withEngine = (settings: string): string =>
+      fileOf(EXPERIMENT.replace("{ profile: vllm }", `{ profile: trtllm, ${settings} }`));
+    const ttftMs = async (settings: string): Promise<number> => {
+      const { out } = await run(withEngine(settings), "--arms", "rr", "--levels", "8", "--json");
+      const [cell] = (JSON.parse(out) as { cells: CellResult[] }).cells;
+      return cell.ttftMs.completed.p50 ?? 0;
+    };
+    const atOnce = await ttftMs("maxSequences: 64");
+    expect(await ttftMs("maxSequences: 64, batchWaitSteps: 20, batchWaitTokensRatio: 0.9")).toBeGreaterThan(2 * atOnce);
+    const { code, errors } = await run(withEngine("batchWaitSteps: 20"));
+    expect(code).toBe(2);
+    expect(errors[0]).toContain(
+      "fleet.engine: batchWaitSteps and batchWaitTokensRatio have no effect without each other",
+    );
+  });
+
   test.each([
     ["a file that is not there", ["none.yaml"], /none\.yaml: no such file$/],
     ["a preset that is not there", ["none"], /there is no preset "none"; there are a100-scaling, /],

@@ -4,35 +4,34 @@ import { Command } from "commander";
 import { narrowed } from "../../../lab/experiment/cells.ts";
 import { comparePublished } from "../../../lab/experiment/compare-published.ts";
 import type { Experiment } from "../../../lab/experiment/types.ts";
+import { isSuite } from "../../../lab/suite/read.ts";
 import { meanSequenceTokens, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import { describeProvenance } from "../../../workload/trace/provenance.ts";
 import type { Colours, Terminal } from "../../terminal.ts";
 import { numberList, textList, wholeNumber } from "./options.ts";
-import { type ExperimentFile, invalid, readExperimentFile, readExperimentTrace } from "./experiment-file.ts";
+import { type ExperimentFile, experimentOf, invalid, readExperimentTrace, readInputFile } from "./experiment-file.ts";
 import { checkFleets, fleetPlans, planLines } from "./plan.ts";
 import { type PublishedTable, readPublishedTable } from "./published-table.ts";
 import { comparisonJson, comparisonLines } from "./render-comparison.ts";
 import { remarks, resultsTable } from "./render.ts";
 import { type RunOutcome, runExperiment } from "./run-experiment.ts";
+import { runSuite, SUITE_ONLY, type SuiteOptions } from "./suite/command.ts";
 
-interface RunOptions {
+interface RunOptions extends SuiteOptions {
   readonly on: string;
-  readonly out?: string;
   readonly plan?: boolean;
   readonly comparePublished?: boolean;
   readonly levels?: readonly number[];
   readonly workers?: readonly number[];
   readonly arms?: readonly string[];
   readonly runs?: number;
-  readonly threads: number;
-  readonly json?: boolean;
 }
 
 /** `warmpath run`: an experiment, from its file to a results folder. */
 export function runCommand(terminal: Terminal): Command {
   return new Command("run")
     .description("Run an experiment: arms x levels x runs, on the simulated twin.")
-    .argument("<experiment>", "an experiment file, or the name of a preset")
+    .argument("<experiment>", "an experiment or suite file, or the name of a preset")
     .option("--on <target>", "where: simulation", "simulation")
     .option("--out <folder>", "write results.json, provenance.json and records.jsonl.gz there")
     .option("--plan", "print the memory plan and run nothing")
@@ -43,6 +42,13 @@ export function runCommand(terminal: Terminal): Command {
     .option("--runs <count>", "so many runs instead of the file's", wholeNumber("--runs"))
     .option("--threads <count>", "cells at a time", wholeNumber("--threads"), availableParallelism())
     .option("--json", "print the result as JSON")
+    .option("--quick", "of a suite: a small part of it, in minutes")
+    .option("--policies <list>", "of a suite: only these policies, and round-robin", textList("--policies"))
+    .option("--only <list>", "of a suite: only cells whose name has one of these texts", textList("--only"))
+    .option("--candidate <policy>", "of a suite: the policy that is judged; warmpath unless told")
+    .option("--set <knob>", "of a suite: policy.knob=value, again for more", collect)
+    .option("--also <arm>", "of a suite: one more arm, policy.knob=value,knob=value", collect)
+    .option("--tune", "of a suite: search the best settings of the rivals and write them beside the suite")
     .helpOption("-h, --help", "print this help")
     .addHelpText(
       "after",
@@ -51,6 +57,8 @@ export function runCommand(terminal: Terminal): Command {
         "Examples:",
         "  $ warmpath run h200-sweep --compare-published",
         "  $ warmpath run h100-brief --plan",
+        "  $ warmpath run policy-suite --quick",
+        "  $ warmpath run policy-suite --only long-context,bursts --policies product,kv-cost",
         "  $ warmpath run experiment.yaml --on simulation --levels 60 --runs 1 --out results/first",
       ].join("\n"),
     )
@@ -61,7 +69,13 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
   if (options.on !== "simulation") {
     throw invalid(`--on ${options.on} is not available; there is simulation`);
   }
-  const file = await readExperimentFile(name, terminal);
+  const input = await readInputFile(name);
+  if (isSuite(input.content)) {
+    refuse(EXPERIMENT_ONLY, options, `${name} is a suite`);
+    return runSuite(input, options, terminal);
+  }
+  refuse(SUITE_ONLY, options, `${name} is not a suite`);
+  const file = experimentOf(input, terminal);
   const experiment = narrowed(file.experiment, options);
   const trace = await readExperimentTrace(file);
   const tokensPerSequence = meanSequenceTokens(experiment.workload, trace, experiment.seed);
@@ -80,6 +94,20 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
   else
     for (const line of outcomeLines(experiment, trace, outcome, table, options, terminal.colours)) terminal.print(line);
   if (outcome.interrupted) outcome.raiseAgain();
+}
+
+const EXPERIMENT_ONLY = ["plan", "comparePublished", "levels", "workers", "arms", "runs"] as const;
+
+/** An option that would be ignored is refused. */
+function refuse(names: readonly (keyof RunOptions)[], options: RunOptions, why: string): void {
+  const given = names.find((name) => options[name] !== undefined);
+  if (given === undefined) return;
+  const flag = given.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw invalid(`--${flag} has no effect: ${why}`);
+}
+
+function collect(written: string, before: readonly string[] = []): string[] {
+  return [...before, written];
 }
 
 function outcomeLines(

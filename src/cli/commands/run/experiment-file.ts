@@ -15,6 +15,9 @@ import type { Terminal } from "../../terminal.ts";
 /** Presets lie beside the sources and beside the built files, equally far up. */
 const PRESETS_FOLDER = fileURLToPath(new URL("../../../../presets/", import.meta.url));
 
+/** What a suite is called inside its preset's folder. */
+const SUITE_FILE = "suite.yaml";
+
 /** An experiment that was read, and where from. */
 export interface ExperimentFile {
   readonly experiment: Experiment;
@@ -25,17 +28,39 @@ export interface ExperimentFile {
   readonly preset: string | undefined;
 }
 
-/** Reads an experiment by its path, or a preset by its name; every problem is one line on stderr. */
-export async function readExperimentFile(name: string, terminal: Terminal): Promise<ExperimentFile> {
+/** A file of the user or of ours, parsed and not yet judged. */
+export interface InputFile {
+  readonly content: unknown;
+  /** As the user named it. */
+  readonly source: string;
+  readonly folder: string;
+  /** Name of the preset, where it is one. */
+  readonly preset: string | undefined;
+}
+
+/** Reads a file by its path, or a preset by its name: NAME.yaml of an experiment, NAME/suite.yaml of a suite. */
+export async function readInputFile(name: string): Promise<InputFile> {
   const isPreset = !/[./\\]/.test(name);
-  const path = isPreset ? join(PRESETS_FOLDER, `${name}.yaml`) : name;
-  if (isPreset && !existsSync(path)) {
-    throw invalid(`there is no preset "${name}"; there are ${(await presetNames()).join(", ")}, or name a file`);
+  const presets = [join(PRESETS_FOLDER, `${name}.yaml`), join(PRESETS_FOLDER, name, SUITE_FILE)];
+  const path = isPreset ? presets.find((candidate) => existsSync(candidate)) : name;
+  if (path === undefined) {
+    const names = [...(await presetNames()), ...(await suiteNames())].sort();
+    throw invalid(`there is no preset "${name}"; there are ${names.join(", ")}, or name a file`);
   }
   const content = parseYaml(await readText(path), name);
+  return { content, source: name, folder: dirname(resolve(path)), preset: isPreset ? name : undefined };
+}
+
+/** Reads an experiment by its path, or a preset by its name; every problem is one line on stderr. */
+export async function readExperimentFile(name: string, terminal: Terminal): Promise<ExperimentFile> {
+  return experimentOf(await readInputFile(name), terminal);
+}
+
+/** The experiment that a file is meant to be. */
+export function experimentOf({ content, ...file }: InputFile, terminal: Terminal): ExperimentFile {
   const { experiment, problems } = readExperiment(content);
-  if (experiment === undefined) throw allOf(problems, name, terminal);
-  return { experiment, source: name, folder: dirname(resolve(path)), preset: isPreset ? name : undefined };
+  if (experiment === undefined) throw allOf(problems, file.source, terminal);
+  return { experiment, ...file };
 }
 
 /** Names of the presets, in order. */
@@ -44,11 +69,26 @@ export async function presetNames(): Promise<string[]> {
   return files.flatMap((file) => (file.endsWith(".yaml") ? [file.slice(0, -".yaml".length)] : [])).sort();
 }
 
+async function suiteNames(): Promise<string[]> {
+  const entries = await readdir(PRESETS_FOLDER, { withFileTypes: true });
+  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  return folders.filter((name) => existsSync(join(PRESETS_FOLDER, name, SUITE_FILE)));
+}
+
 /** Reads the trace of an experiment: the first of its files that is beside the experiment or in the data folder. */
 export async function readExperimentTrace(file: ExperimentFile): Promise<PreparedTrace | undefined> {
   const { trace } = file.experiment.workload;
   if (trace === undefined) return undefined;
-  const path = findTrace(trace, file.folder);
+  const read = await readTrace(trace, file.folder);
+  if (read !== undefined) return read;
+  throw invalid(`workload.trace.files: ${whereTraceIsNot(trace)}`);
+}
+
+/** Reads a trace and prepares it; undefined where none of its files is there. */
+export async function readTrace(trace: TraceConfig, folder: string): Promise<PreparedTrace | undefined> {
+  const candidates = trace.files.flatMap((file) => [resolve(folder, file), resolve(dataFolder(), file)]);
+  const path = candidates.find((candidate) => existsSync(candidate));
+  if (path === undefined) return undefined;
   const written = await readText(path);
   const source = basename(path);
   const rows = parseMooncakeTrace(written, source, trace.blockTokens);
@@ -56,20 +96,19 @@ export async function readExperimentTrace(file: ExperimentFile): Promise<Prepare
   return prepareTrace(trace, rows, { source, sha256, sourceRows: rows.length, steps: [] });
 }
 
-function findTrace({ files }: TraceConfig, folder: string): string {
-  const data = process.env["WARMPATH_DATA"] || "data";
-  const candidates = files.flatMap((file) => [resolve(folder, file), resolve(data, file)]);
-  const found = candidates.find((candidate) => existsSync(candidate));
-  if (found !== undefined) return found;
-  const names = files.join(" or ");
-  throw invalid(
-    `workload.trace.files: ${names} is neither beside the experiment nor in the data folder ${data} (set WARMPATH_DATA, or see warmpath trace fetch)`,
-  );
+/** Says where a trace that is not there was looked for. */
+export function whereTraceIsNot({ files }: TraceConfig): string {
+  return `${files.join(" or ")} is neither beside the experiment nor in the data folder ${dataFolder()} (set WARMPATH_DATA, or see warmpath trace fetch)`;
 }
 
-function parseYaml(text: string, source: string): unknown {
+function dataFolder(): string {
+  return process.env["WARMPATH_DATA"] || "data";
+}
+
+/** Parses YAML; a mistake is one line with its line number. */
+export function parseYaml(text: string, source: string): unknown {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
   const problem = document.errors[0];
   if (problem !== undefined) {
     throw invalid(`${source} line ${lines.linePos(problem.pos[0]).line}: ${problem.message.split("\n")[0]}`);
@@ -82,7 +121,7 @@ function parseYaml(text: string, source: string): unknown {
 }
 
 /** All problems but the last are printed, the last one is thrown and printed with the exit code. */
-function allOf(problems: readonly string[], source: string, terminal: Terminal): WarmpathError {
+export function allOf(problems: readonly string[], source: string, terminal: Terminal): WarmpathError {
   for (const problem of problems.slice(0, -1)) terminal.printError(`warmpath run: ${source}: ${problem}`);
   return invalid(`${source}: ${problems.at(-1)}`);
 }
@@ -93,7 +132,7 @@ const READ_FAILURES: Readonly<Record<string, string>> = {
   EACCES: "may not be read",
 };
 
-async function readText(path: string): Promise<string> {
+export async function readText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (cause) {

@@ -2,11 +2,13 @@
 export class Progress {
   readonly #write: (text: string) => void;
   readonly #total: number;
+  readonly #noun: string;
   readonly #startedMs: number = performance.now();
   #done = 0;
 
-  constructor(total: number, write: (text: string) => void) {
+  constructor(total: number, write: (text: string) => void, noun = "cells") {
     this.#total = total;
+    this.#noun = noun;
     this.#write = write;
   }
 
@@ -14,7 +16,7 @@ export class Progress {
     this.#done += 1;
     const seconds = (performance.now() - this.#startedMs) / 1000;
     const left = (seconds / this.#done) * (this.#total - this.#done);
-    this.#write(`\r\u001b[K${this.#done} of ${this.#total} cells, ${left.toFixed(0)} s left (${cell})`);
+    this.#write(`\r\u001b[K${this.#done} of ${this.#total} ${this.#noun}, ${left.toFixed(0)} s left (${cell})`);
   }
 
   end(): void {

@@ -7,6 +7,8 @@ import type { Colours } from "../../terminal.ts";
 interface ShownMetric {
   readonly metric: string;
   readonly title: string;
+  /** Left out where no cell has it. */
+  readonly isRare?: boolean;
 }
 
 /** What the terminal shows of every arm and level; results.json has the rest. */
@@ -20,17 +22,20 @@ const SHOWN: readonly ShownMetric[] = [
   { metric: "requestsPerSecond", title: "req/s" },
   { metric: "hitShare", title: "hit %" },
   { metric: "inflightSpread", title: "spread" },
+  { metric: "draftAcceptance", title: "drafts accepted %", isRare: true },
 ];
 
 /** Every arm at every level, means over runs. */
 export function resultsTable(cells: readonly CellResult[], colours: Colours): string[] {
+  const isKnown = (name: string): boolean => cells.some((cell) => findMetric(name)?.valueOf(cell) !== undefined);
+  const shown = SHOWN.filter(({ metric, isRare }) => isRare !== true || isKnown(metric));
   const columns: TableColumn[] = [
     { title: "arm", align: "left" },
     { title: "level", align: "left" },
     { title: "offered", align: "right" },
     { title: "completed", align: "right" },
     { title: "turned away", align: "right" },
-    ...SHOWN.map(({ title }): TableColumn => ({ title, align: "right" })),
+    ...shown.map(({ title }): TableColumn => ({ title, align: "right" })),
     { title: "goodput %", align: "right" },
     { title: "SLO", align: "left" },
     { title: "", align: "left" },
@@ -47,7 +52,7 @@ export function resultsTable(cells: readonly CellResult[], colours: Colours): st
         String(sum(({ accounting }) => accounting.offered)),
         String(sum(({ accounting }) => accounting.completed)),
         String(turnedAway),
-        ...SHOWN.map(({ metric }) => shownMean(runs, metric)),
+        ...shown.map(({ metric }) => shownMean(runs, metric)),
         (100 * (sum(({ goodputShare }) => goodputShare) / runs.length)).toFixed(1),
         verdicts.length === 1 ? verdicts[0] : "mixed",
         saturated ? "saturated" : "",

@@ -2,12 +2,13 @@ import { cellsOf } from "../../../lab/experiment/cells.ts";
 import type { Experiment } from "../../../lab/experiment/types.ts";
 import { conversationParameters, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import type { CellResult, Json } from "../../../lab/results/types.ts";
-import type { FinishedCell } from "./cell-job.ts";
+import { type FinishedCell, type JobSetting, runCellJob } from "./cell-job.ts";
+import { interruptHandler } from "./interrupt.ts";
 import { fleetPlans } from "./plan.ts";
 import { Progress, progressWriter } from "./progress.ts";
 import { ResultsFolder } from "./results-folder.ts";
 import type { SimulationSetting } from "./simulated-cell.ts";
-import { runCells } from "./thread-pool.ts";
+import { runJobs } from "./thread-pool.ts";
 
 /** An experiment to be run on the twin. */
 export interface RunRequest {
@@ -45,7 +46,9 @@ export async function runExperiment({ setting, out, threads, command, version }:
   process.on("SIGINT", onInterrupt);
   const startedMs = performance.now();
   try {
-    await runCells({ ...setting, cells, recordsFolder: folder?.partsFolder }, threads, {
+    const jobs: JobSetting = { ...setting, cells, recordsFolder: folder?.partsFolder };
+    const thread = new URL("./cell-thread.js", import.meta.url);
+    await runJobs({ thread, setting: jobs, jobs: cells.length, run: runCellJob }, threads, {
       signal: interrupt.signal,
       finished: async (cell) => {
         finished.push(cell);
@@ -65,18 +68,6 @@ export async function runExperiment({ setting, out, threads, command, version }:
     seconds: (performance.now() - startedMs) / 1000,
     interrupted: interrupt.signal.aborted,
     raiseAgain: () => void process.kill(process.pid, "SIGINT"),
-  };
-}
-
-const IMPATIENCE_MS = 1000;
-
-/** Ends the run on the first interrupt and the process on a later one; a signal that is sent twice at once is one. */
-function interruptHandler(interrupt: AbortController): () => void {
-  let firstMs: number | undefined;
-  return () => {
-    if (firstMs !== undefined && performance.now() - firstMs > IMPATIENCE_MS) process.exit(130);
-    firstMs ??= performance.now();
-    interrupt.abort();
   };
 }
 

@@ -31,10 +31,9 @@ export function simulateCell({ experiment, trace, tokensPerSequence }: Simulatio
     ...offering(experiment, window),
     ...(timeoutSeconds === undefined ? {} : { timeoutNs: Math.round(timeoutSeconds * NS_PER_SECOND) }),
   });
-  const isSpeculating = cell.fleet.speculation !== undefined;
   return {
     records: result.records,
-    workers: result.workers.map((worker) => workerStats(worker, isSpeculating)),
+    workers: result.workers.map(workerStats),
     cacheCeiling: watched.ceiling ?? UNAVAILABLE,
     window,
   };
@@ -51,7 +50,7 @@ function offering(
   return load.speed === undefined ? { offerUntilNs: endNs + drainNs, drainNs: 0 } : { offerUntilNs: endNs, drainNs };
 }
 
-function workerStats(worker: WorkerSummary, isSpeculating: boolean): WorkerStats {
+function workerStats(worker: WorkerSummary): WorkerStats {
   return {
     worker: worker.worker,
     busyShare: Math.min(1, worker.busyShare),
@@ -60,6 +59,7 @@ function workerStats(worker: WorkerSummary, isSpeculating: boolean): WorkerStats
     kvOccupancyMax: worker.kvOccupancyMax,
     evictions: worker.evictions,
     preemptions: worker.preemptions,
-    draftAcceptance: isSpeculating ? worker.engine.acceptanceRate : UNAVAILABLE,
+    // Without drafts, of a worker that had nothing to do too, there is no share of them.
+    draftAcceptance: worker.engine.proposedDrafts > 0 ? worker.engine.acceptanceRate : UNAVAILABLE,
   };
 }

@@ -13,6 +13,7 @@ import type {
   SpeculationConfig,
 } from "../../../lab/experiment/types.ts";
 import { type EngineLimits, engineProfile, requireRunnable } from "../../../sim/engine/profile.ts";
+import { SplitRouter } from "../../../sim/fleet/split-router.ts";
 import type { ChannelOptions } from "../../../sim/fleet/signal-channel.ts";
 import type { FleetDelays, FleetOptions, WorkerOptions } from "../../../sim/fleet/types.ts";
 import { nearestConstants, withoutGraphs } from "../../../sim/timing/constants.ts";
@@ -27,21 +28,49 @@ const REPLAY_DEPTH = 10_000;
 /** The index is paged, and pages of short runs are not full. */
 const INDEX_BLOCKS_PER_POOL_BLOCK = 2;
 
+/** How the real fleet differs from what everybody believes of it. */
+export interface FleetVariation {
+  /** Factor on the speed at which prompts are computed; that of decoding stays. */
+  readonly prefillSpeed: number;
+  /** Factor on the speed of the first worker. */
+  readonly firstWorkerSpeed: number;
+  /** Routers in front of the fleet that do not know of each other. */
+  readonly routers: number;
+}
+
+/** The fleet as it is believed to be. */
+const NO_VARIATION: FleetVariation = { prefillSpeed: 1, firstWorkerSpeed: 1, routers: 1 };
+
 /** Router, workers and delays of a cell on the twin; refuses a fleet that could not run. */
-export function simulatedFleet(cell: Cell, signals: SignalConfig, tokensPerSequence: number): FleetParts {
+export function simulatedFleet(
+  cell: Cell,
+  signals: SignalConfig,
+  tokensPerSequence: number,
+  variation: FleetVariation = NO_VARIATION,
+): FleetParts {
   const { fleet, level, arm, seeds } = cell;
-  const engine = workerEngine(fleet, tokensPerSequence, seeds.engine);
+  const { prefillSpeed, firstWorkerSpeed } = variation;
+  const engine = workerEngine(fleet, tokensPerSequence, seeds.engine, { prefillSpeed, speed: 1 });
+  const first =
+    firstWorkerSpeed === 1
+      ? engine
+      : workerEngine(fleet, tokensPerSequence, seeds.engine, { prefillSpeed, speed: firstWorkerSpeed });
   const { blockTokens } = fleet;
-  const router = new Router(createPolicy(arm.policy, arm.parameters), {
-    blockTokens,
-    maxReplicas: level.workers,
-    maxBlocks: INDEX_BLOCKS_PER_POOL_BLOCK * engine.limits.poolBlocks * level.workers,
-    admission: admissionOptions(arm.admission),
-    seed: seeds.policy,
+  const routers = Array.from({ length: variation.routers }, (_, at) => {
+    return new Router(createPolicy(arm.policy, arm.parameters), {
+      blockTokens,
+      maxReplicas: level.workers,
+      maxBlocks: INDEX_BLOCKS_PER_POOL_BLOCK * engine.limits.poolBlocks * level.workers,
+      admission: admissionOptions(arm.admission),
+      seed: seeds.policy + at,
+    });
   });
   return {
-    router,
-    workers: Array.from({ length: level.workers }, (_, at) => ({ name: `worker-${at}`, engine })),
+    router: routers.length === 1 ? routers[0] : new SplitRouter(routers),
+    workers: Array.from({ length: level.workers }, (_, at) => ({
+      name: `worker-${at}`,
+      engine: at === 0 ? first : engine,
+    })),
     blockTokens,
     delays: fleetDelays(signals),
     feed: { replayDepth: REPLAY_DEPTH, snapshot: true },
@@ -51,14 +80,34 @@ export function simulatedFleet(cell: Cell, signals: SignalConfig, tokensPerSeque
 
 /** Throws with one line where the engines of a fleet could not run, before anything does. */
 export function checkFleet(fleet: FleetConfig, tokensPerSequence: number): void {
-  workerEngine(fleet, tokensPerSequence, 0);
+  workerEngine(fleet, tokensPerSequence, 0, AS_BELIEVED);
 }
 
-function workerEngine(fleet: FleetConfig, tokensPerSequence: number, seed: number): WorkerOptions["engine"] {
+/** Requests that one worker decodes at once, by its limits. */
+export function slotsOf({ engine, gpu }: FleetConfig): number {
+  return engine.maxSequences ?? standardLimits(engine.profile, requireGpu(gpu)).maxSequences;
+}
+
+/** Factors on the speed of one worker: of all it does, and of prompts besides. */
+interface WorkerSpeed {
+  readonly speed: number;
+  readonly prefillSpeed: number;
+}
+
+const AS_BELIEVED: WorkerSpeed = { speed: 1, prefillSpeed: 1 };
+
+/** What the engine of one worker is made from; refuses one that could not run. */
+export function workerEngine(
+  fleet: FleetConfig,
+  tokensPerSequence: number,
+  seed: number,
+  speed: WorkerSpeed = AS_BELIEVED,
+): WorkerOptions["engine"] {
   const { engine, speculation } = fleet;
   const gpu = requireGpu(fleet.gpu);
   const plan = requireFit(fleetMemory(fleet, tokensPerSequence), fleet);
-  const profile = engineProfile(engine.profile);
+  const { batchWaitSteps = 0, batchWaitTokensRatio = 0 } = engine;
+  const profile = engineProfile(engine.profile, { batchWaitSteps, batchWaitTokensRatio });
   const standard = standardLimits(engine.profile, gpu);
   const limits: EngineLimits = {
     blockTokens: fleet.blockTokens,
@@ -70,9 +119,9 @@ function workerEngine(fleet: FleetConfig, tokensPerSequence: number, seed: numbe
   };
   try {
     requireRunnable(profile, limits, speculation?.drafts ?? 0);
-    const timer = stepTimer(fleet, fleet);
+    const timer = stepTimer(fleet, fleet, speed);
     if (speculation === undefined) return { profile, limits, timer };
-    return { profile, limits, timer, speculation: { ...drafting(fleet, speculation, timer), seed } };
+    return { profile, limits, timer, speculation: { ...drafting(fleet, speculation, timer, speed), seed } };
   } catch (error) {
     if (!WarmpathError.isInstance(error)) throw error;
     throw new WarmpathError("WP_INVALID_INPUT", `fleet.engine: ${error.message}`, { cause: error });
@@ -83,27 +132,45 @@ function drafting(
   fleet: FleetConfig,
   speculation: SpeculationConfig,
   target: StepTimer,
+  speed: WorkerSpeed,
 ): Omit<NonNullable<WorkerOptions["engine"]["speculation"]>, "seed"> {
   const { drafts, acceptanceMean, acceptanceDeviation } = speculation;
-  const timer = new SpeculativeTimer(target, stepTimer(fleet, speculation), drafts);
+  const timer = new SpeculativeTimer(target, stepTimer(fleet, speculation, speed), drafts);
   return { drafts, acceptanceMean, acceptanceDeviation, timer };
 }
 
 function stepTimer(
   fleet: FleetConfig,
   { model, weights, kv }: Pick<FleetConfig, "model" | "weights" | "kv">,
+  { speed, prefillSpeed }: WorkerSpeed,
 ): StepTimer {
   const gpu = requireGpu(fleet.gpu);
   const { profile, version, eager } = fleet.engine;
   const { constants } = nearestConstants(profile, version, weights, gpu.generation);
+  const timed = eager ? withoutGraphs(constants) : constants;
   return new StepTimer({
     model: requireModel(model),
-    gpu,
+    gpu: speed === 1 ? gpu : slowedGpu(gpu, speed),
     tensorParallel: fleet.tensorParallel,
     weights,
     kv,
-    constants: eager ? withoutGraphs(constants) : constants,
+    // Prompts are bound by matrix rates, answers by memory: this changes the former and hardly the latter.
+    constants: {
+      ...timed,
+      computeEfficiency: timed.computeEfficiency * prefillSpeed,
+      prefillAttentionEfficiency: timed.prefillAttentionEfficiency * prefillSpeed,
+    },
   });
+}
+
+/** A card that runs at another clock: all its rates are lower alike. */
+function slowedGpu(gpu: GpuSpec, speed: number): GpuSpec {
+  return {
+    ...gpu,
+    memoryBytesPerSecond: gpu.memoryBytesPerSecond * speed,
+    fp8FlopsPerSecond: gpu.fp8FlopsPerSecond * speed,
+    bf16FlopsPerSecond: gpu.bf16FlopsPerSecond * speed,
+  };
 }
 
 /** What the engines choose by themselves: vLLM by card, TensorRT-LLM as its server does, SGLang by its captured graphs. */

@@ -1,46 +1,57 @@
 import { Worker } from "node:worker_threads";
 import { WarmpathError } from "../../../core/errors.ts";
-import { type FinishedCell, type JobSetting, runCellJob } from "./cell-job.ts";
-import type { ThreadAnswer } from "./cell-thread.ts";
+import type { ThreadAnswer } from "./serve-jobs.ts";
 
 /** Sources that are run as they are, without a build, have no file that a thread could load. */
 const CAN_START_THREADS = import.meta.url.endsWith(".js");
 
-/** How a pool is told to stop, and tells what it has done. */
-export interface PoolWatch {
-  readonly signal: AbortSignal;
-  finished(cell: FinishedCell): Promise<void> | void;
+/** Jobs that are numbered from 0, the same here and in any thread. */
+export interface PoolWork<Setting, Answer> {
+  /** The built file of a thread, which calls `serveJobs`. */
+  readonly thread: URL;
+  /** What a thread needs once, before any job. */
+  readonly setting: Setting;
+  readonly jobs: number;
+  run(setting: Setting, index: number): Promise<Answer> | Answer;
 }
 
-/** Runs all cells, each in a thread of its own turn; resolves when all are done or it was told to stop. */
-export async function runCells(setting: JobSetting, threads: number, watch: PoolWatch): Promise<void> {
-  const count = Math.min(threads, setting.cells.length);
-  if (count <= 1 || !CAN_START_THREADS) return runHere(setting, watch);
+/** How a pool is told to stop, and tells what it has done. */
+export interface PoolWatch<Answer> {
+  readonly signal: AbortSignal;
+  finished(answer: Answer): Promise<void> | void;
+}
+
+/** Runs all jobs, each thread one at a time; resolves when all are done or it was told to stop. */
+export async function runJobs<Setting, Answer>(
+  work: PoolWork<Setting, Answer>,
+  threads: number,
+  watch: PoolWatch<Answer>,
+): Promise<void> {
+  const count = Math.min(threads, work.jobs);
+  if (count <= 1 || !CAN_START_THREADS) return runHere(work, watch);
   let next = 0;
-  const takeNext = (): number | undefined => {
-    return watch.signal.aborted || next >= setting.cells.length ? undefined : next++;
-  };
+  const takeNext = (): number | undefined => (watch.signal.aborted || next >= work.jobs ? undefined : next++);
   const failure = new AbortController();
-  const lanes = Array.from({ length: count }, () => runLane(setting, takeNext, watch, failure));
+  const lanes = Array.from({ length: count }, () => runLane(work, takeNext, watch, failure));
   await Promise.all(lanes);
 }
 
-async function runHere(setting: JobSetting, watch: PoolWatch): Promise<void> {
-  for (let index = 0; index < setting.cells.length && !watch.signal.aborted; index++) {
-    await watch.finished(await runCellJob(setting, index));
+async function runHere<Setting, Answer>(work: PoolWork<Setting, Answer>, watch: PoolWatch<Answer>): Promise<void> {
+  for (let index = 0; index < work.jobs && !watch.signal.aborted; index++) {
+    await watch.finished(await work.run(work.setting, index));
     // Lets an interrupt in, which a simulation that never waits would keep out.
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-/** One thread, from its first cell to its last; ends at once when told to stop or when any thread has failed. */
-async function runLane(
-  setting: JobSetting,
+/** One thread, from its first job to its last; ends at once when told to stop or when any thread has failed. */
+async function runLane<Setting, Answer>(
+  work: PoolWork<Setting, Answer>,
   takeNext: () => number | undefined,
-  watch: PoolWatch,
+  watch: PoolWatch<Answer>,
   failure: AbortController,
 ): Promise<void> {
-  const thread = new Worker(new URL("./cell-thread.js", import.meta.url), { workerData: setting });
+  const thread = new Worker(work.thread, { workerData: work.setting });
   const stop = AbortSignal.any([watch.signal, failure.signal]);
   const halt = (): void => void thread.terminate();
   stop.addEventListener("abort", halt);
@@ -49,7 +60,8 @@ async function runLane(
       thread.postMessage(index, []);
       const answer = await nextAnswer(thread);
       if (answer === undefined) break;
-      await watch.finished(answer);
+      // What a thread says is what the same job says here.
+      await watch.finished(answer.finished as Answer);
     }
   } catch (error) {
     failure.abort();
@@ -61,14 +73,14 @@ async function runLane(
 }
 
 /** The next answer of a thread; undefined if it was ended before it gave one. */
-function nextAnswer(thread: Worker): Promise<FinishedCell | undefined> {
+function nextAnswer(thread: Worker): Promise<{ readonly finished: unknown } | undefined> {
   return new Promise((resolve, reject) => {
     const settle = (settled: () => void): void => {
       thread.off("message", onMessage).off("error", onError).off("exit", onExit);
       settled();
     };
-    const onMessage = (answer: ThreadAnswer): void => {
-      if ("finished" in answer) settle(() => resolve(answer.finished));
+    const onMessage = (answer: ThreadAnswer<unknown>): void => {
+      if ("finished" in answer) settle(() => resolve(answer));
       else settle(() => reject(failureOf(answer.failure)));
     };
     const onError = (error: Error): void => settle(() => reject(error));

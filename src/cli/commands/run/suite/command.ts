@@ -1,0 +1,176 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, suiteArms } from "../../../../lab/suite/arms.ts";
+import { suiteCells } from "../../../../lab/suite/design.ts";
+import { leagueOf } from "../../../../lab/suite/league.ts";
+import { type Bench, benchOf } from "../../../../lab/suite/plan.ts";
+import { readSuite, readTunedRivals } from "../../../../lab/suite/read.ts";
+import { groupTable, leagueTable, type Table, worstCells } from "../../../../lab/suite/tables.ts";
+import type { Suite, SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
+import { tableLines } from "../../../table.ts";
+import type { Terminal } from "../../../terminal.ts";
+import { allOf, type InputFile, invalid, parseYaml, readText, readTrace, whereTraceIsNot } from "../experiment-file.ts";
+import { interruptHandler } from "../interrupt.ts";
+import { JobKeys } from "./job-key.ts";
+import { Journal } from "./journal.ts";
+import { reportJson, type SuiteReport, verdictLines, writeReport } from "./report.ts";
+import { scoreCells } from "./score-cells.ts";
+import { tuneRivals } from "./tune.ts";
+
+/** What the command line says of a suite. */
+export interface SuiteOptions {
+  readonly out?: string;
+  readonly threads: number;
+  readonly json?: boolean;
+  readonly quick?: boolean;
+  readonly policies?: readonly string[];
+  readonly only?: readonly string[];
+  readonly candidate?: string;
+  readonly set?: readonly string[];
+  readonly also?: readonly string[];
+  readonly tune?: boolean;
+}
+
+/** Options that mean nothing to an experiment. */
+export const SUITE_ONLY = ["quick", "policies", "only", "candidate", "set", "also", "tune"] as const;
+
+const JOURNAL_FILE = "finished.jsonl";
+const TUNED_FILE = "tuned-rivals.yaml";
+const SHOWN_WORST = 5;
+
+/** Runs a suite on the twin: league and regret tables on disk, the short of it on the terminal. */
+export async function runSuite(file: InputFile, options: SuiteOptions, terminal: Terminal): Promise<void> {
+  const { suite, problems } = readSuite(file.content);
+  if (suite === undefined) throw allOf(problems, file.source, terminal);
+  const size = options.quick === true ? suite.quick : suite.full;
+  const out = options.out ?? join("results", options.quick === true ? `${suite.suite}-quick` : suite.suite);
+  const { benches, skipped } = await readBenches(suite, file.folder);
+  const say = (line: string): void => (options.json === true ? undefined : terminal.print(line));
+  for (const line of skipped) say(`left out: ${line}`);
+  const interrupt = new AbortController();
+  const onInterrupt = interruptHandler(interrupt);
+  process.on("SIGINT", onInterrupt);
+  try {
+    const setting = { suite, size, benches, skipped, out, signal: interrupt.signal, say };
+    if (options.tune === true) await tune(setting, file, options);
+    else await judge(setting, file, options, terminal);
+  } finally {
+    process.off("SIGINT", onInterrupt);
+  }
+  if (interrupt.signal.aborted) process.kill(process.pid, "SIGINT");
+}
+
+interface SuiteSetting {
+  readonly suite: Suite;
+  readonly size: SuiteSize;
+  readonly benches: readonly Bench[];
+  readonly skipped: readonly string[];
+  readonly out: string;
+  readonly signal: AbortSignal;
+  readonly say: (line: string) => void;
+}
+
+async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptions, terminal: Terminal): Promise<void> {
+  const { suite, size, benches, skipped, out, signal, say } = setting;
+  const arms = suiteArms(suite, await tunedRivals(file.folder), options);
+  const candidate = candidateArm(arms, options.candidate);
+  const cells = chosenCells(suiteCells(suite, size), benches, options.only);
+  const perturbed = cells.filter(({ perturbation }) => perturbation !== undefined).length;
+  say(`${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs, kept in ${out}`);
+  const startedMs = performance.now();
+  const { threads } = options;
+  const keys = new JobKeys([policyOf(arms, candidate)]);
+  const journal = new Journal(join(out, JOURNAL_FILE));
+  const scored = await scoreCells({ suite, size, benches, cells, arms, keys, journal, threads, signal });
+  const report: SuiteReport = {
+    suite: suite.suite,
+    quick: options.quick === true,
+    candidate,
+    planned: cells.length,
+    cells: scored,
+    league: leagueOf(arms, scored, REFERENCE, suite.parts),
+    skipped,
+  };
+  await writeReport(out, report);
+  if (options.json === true) terminal.print(JSON.stringify(reportJson(report), null, 2));
+  else for (const line of shortLines(report, terminal)) terminal.print(line);
+  const done = signal.aborted ? `stopped: ${scored.length} of ${cells.length} cells` : `${scored.length} cells`;
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
+  say(`${done}, ${seconds} s; league.md, regret.md and suite.json in ${out}`);
+}
+
+async function tune(
+  { suite, benches, out, signal, say }: SuiteSetting,
+  file: InputFile,
+  options: SuiteOptions,
+): Promise<void> {
+  await tuneRivals({
+    suite,
+    benches,
+    path: join(file.folder, TUNED_FILE),
+    keys: new JobKeys([options.candidate ?? DEFAULT_CANDIDATE]),
+    journal: new Journal(join(out, JOURNAL_FILE)),
+    threads: options.threads,
+    signal,
+    say,
+  });
+}
+
+/** Workloads whose traces are there; the others are named, never replaced. */
+async function readBenches(suite: Suite, folder: string): Promise<{ benches: Bench[]; skipped: string[] }> {
+  const benches: Bench[] = [];
+  const skipped: string[] = [];
+  for (const workload of suite.workloads) {
+    const { trace } = workload.workload;
+    const prepared = trace === undefined ? undefined : await readTrace(trace, folder);
+    if (trace !== undefined && prepared === undefined) skipped.push(`${workload.name}: ${whereTraceIsNot(trace)}`);
+    else benches.push(benchOf(suite, workload, prepared));
+  }
+  return { benches, skipped };
+}
+
+async function tunedRivals(folder: string): Promise<SuiteArm[]> {
+  const path = join(folder, TUNED_FILE);
+  return existsSync(path) ? readTunedRivals(parseYaml(await readText(path), TUNED_FILE), TUNED_FILE) : [];
+}
+
+function chosenCells(
+  cells: readonly SuiteCell[],
+  benches: readonly Bench[],
+  only: readonly string[] | undefined,
+): SuiteCell[] {
+  const present = new Set(benches.map(({ workload }) => workload.name));
+  const chosen = cells.filter(
+    ({ id, workload }) => present.has(workload) && (only?.some((text) => id.includes(text)) ?? true),
+  );
+  if (chosen.length === 0) throw invalid(`no cell of the suite has ${only?.join(" or ") ?? "data"}`);
+  return chosen;
+}
+
+function policyOf(arms: readonly SuiteArm[], name: string): string {
+  return arms.find((arm) => arm.name === name)?.policy ?? name;
+}
+
+function shortLines(report: SuiteReport, terminal: Terminal): string[] {
+  const { league, cells, candidate } = report;
+  const row = league.find(({ arm }) => arm.name === candidate);
+  if (row === undefined || cells.length === 0) return [];
+  const lines = (table: Table): string[] =>
+    tableLines(
+      table.titles.map((title, at) => ({ title, align: at === 0 ? "left" : "right" })),
+      table.rows.map((cellsOfRow) => ({ cells: cellsOfRow, highlighted: cellsOfRow[0] === candidate })),
+      terminal.colours,
+    );
+  return [
+    "",
+    ...lines(leagueTable(league)),
+    "",
+    ...lines(groupTable(row, cells, candidate, ({ cell }) => cell.workload)),
+    "",
+    ...lines(worstCells(row, league, cells, "ttftP95Ms", SHOWN_WORST)),
+    "",
+    ...lines(worstCells(row, league, cells, "e2eMeanMs", SHOWN_WORST)),
+    "",
+    ...verdictLines(report),
+  ];
+}

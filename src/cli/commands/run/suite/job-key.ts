@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { basename, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Everything that a result depends on: what decides, what is simulated, and how it is scored. */
+const JUDGING_CODE = [
+  "core",
+  "measure",
+  "sim",
+  "workload",
+  "lab/experiment",
+  "lab/suite/plan",
+  "lab/suite/run-sample",
+  "lab/suite/score",
+  "lab/suite/windowed-source",
+  "cli/commands/run/simulated-fleet",
+  "cli/commands/run/suite/saturation",
+  "cli/commands/run/suite/simulate-arm",
+];
+
+const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
+
+/** Names results by what they follow from: equal keys, equal results. */
+export class JobKeys {
+  readonly #files: readonly { readonly path: string; readonly hash: string }[];
+  readonly #policies: readonly string[];
+  readonly #codeOf = new Map<string, string>();
+
+  /** Code of a policy of this name is part of no other policy's results. */
+  constructor(ownCode: readonly string[]) {
+    this.#policies = ownCode;
+    const files = readdirSync(ROOT, { recursive: true, encoding: "utf8" });
+    this.#files = files
+      .filter((path) => JUDGING_CODE.some((part) => path.startsWith(`${part}/`) || path.startsWith(`${part}.`)))
+      .filter((path) => /\.(js|ts)$/.test(path) && !/\.(test|d)\.ts$/.test(path))
+      .sort()
+      .map((path) => ({ path, hash: sha256(readFileSync(join(ROOT, path))) }));
+  }
+
+  /** The key of a result that a policy and this setting lead to. */
+  key(policy: string, setting: object): string {
+    return sha256(`${this.#code(policy)} ${JSON.stringify(setting)}`).slice(0, 24);
+  }
+
+  #code(policy: string): string {
+    const known = this.#codeOf.get(policy);
+    if (known !== undefined) return known;
+    const others = this.#policies.filter((name) => name !== policy);
+    const isOwn = (path: string): boolean =>
+      relative("core/policy", path) === basename(path) && others.some((name) => basename(path).startsWith(name));
+    const kept = this.#files.filter(({ path }) => !isOwn(path));
+    const code = sha256(kept.map(({ path, hash }) => `${path} ${hash}`).join("\n"));
+    this.#codeOf.set(policy, code);
+    return code;
+  }
+}
+
+function sha256(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}
