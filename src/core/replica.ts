@@ -37,8 +37,6 @@ export interface LoadColumns {
   readonly pendingPrefillTokens: Float64Array;
   /** Query-key pairs of those prompts: what attention adds to long ones. */
   readonly pendingPrefillPairs: Float64Array;
-  /** Since when the oldest of those prompts can be computed: the last first token, or when it came to a replica without any. */
-  readonly prefillSinceNs: Float64Array;
   /** Context (prompt and output) tokens of the requests being decoded. */
   readonly contextTokens: Float64Array;
   /** KV blocks of all requests in flight, prompt and output; shared blocks counted for each holder. */

@@ -98,7 +98,6 @@ class FleetView implements CandidateView {
     decoding: new Int32Array(MOST_REPLICAS),
     pendingPrefillTokens: new Float64Array(MOST_REPLICAS),
     pendingPrefillPairs: new Float64Array(MOST_REPLICAS),
-    prefillSinceNs: new Float64Array(MOST_REPLICAS),
     contextTokens: new Float64Array(MOST_REPLICAS),
     activeBlocks: new Int32Array(MOST_REPLICAS),
     newBlocks: new Int32Array(MOST_REPLICAS),
@@ -154,7 +153,6 @@ class FleetView implements CandidateView {
     load.decoding[i] = rng.below(load.inFlight[i] + 1);
     load.pendingPrefillTokens[i] = rng.below(small ? 2 : 50_000);
     load.pendingPrefillPairs[i] = rng.below(small ? 2 : 1_000_000);
-    load.prefillSinceNs[i] = 0;
     load.contextTokens[i] = rng.below(100_000);
     load.activeBlocks[i] = rng.below(small ? 3 : 20_000);
     load.newBlocks[i] = rng.below(load.activeBlocks[i] + 1);

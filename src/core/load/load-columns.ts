@@ -7,7 +7,6 @@ export function createLoadColumns(maxReplicas: number): LoadColumns {
     decoding: new Int32Array(maxReplicas),
     pendingPrefillTokens: new Float64Array(maxReplicas),
     pendingPrefillPairs: new Float64Array(maxReplicas),
-    prefillSinceNs: new Float64Array(maxReplicas),
     contextTokens: new Float64Array(maxReplicas),
     activeBlocks: new Int32Array(maxReplicas),
     newBlocks: new Int32Array(maxReplicas),
@@ -23,7 +22,6 @@ export function clearLoad(columns: LoadColumns, replica: number): void {
   columns.decoding[replica] = 0;
   columns.pendingPrefillTokens[replica] = 0;
   columns.pendingPrefillPairs[replica] = 0;
-  columns.prefillSinceNs[replica] = 0;
   columns.contextTokens[replica] = 0;
   columns.activeBlocks[replica] = 0;
   columns.newBlocks[replica] = 0;

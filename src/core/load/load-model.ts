@@ -128,7 +128,6 @@ export class LoadModel {
     const columns = this.columns;
     if (columns.inFlight[replica] === 0) this.drainRates.becameBusy(replica, nowNs);
     columns.inFlight[replica] += 1;
-    if (columns.inFlight[replica] - columns.decoding[replica] === 1) columns.prefillSinceNs[replica] = nowNs;
     columns.pendingPrefillTokens[replica] += uncachedTokens;
     columns.pendingPrefillPairs[replica] += pairs;
     columns.activeBlocks[replica] += reservation.blocks;
@@ -258,7 +257,6 @@ export class LoadModel {
     const meanwhile = workBetween(placedMark, reservation.prefillMark);
     this.columns.pendingPrefillTokens[replica] -= prefillTokens;
     this.columns.pendingPrefillPairs[replica] -= reservation.pairs;
-    this.columns.prefillSinceNs[replica] = nowNs;
     this.columns.decoding[replica] += 1;
     this.columns.contextTokens[replica] += promptTokens;
     this.drainRates.prefillFinished(replica, nowNs, prefillTokens);

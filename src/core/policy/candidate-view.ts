@@ -16,7 +16,6 @@ export interface CandidateRow {
   readonly decoding?: number;
   readonly pendingPrefillTokens?: number;
   readonly pendingPrefillPairs?: number;
-  readonly prefillSinceNs?: number;
   readonly contextTokens?: number;
   readonly activeBlocks?: number;
   readonly newBlocks?: number;
@@ -72,7 +71,6 @@ export function candidateView(request: RequestRow, rows: readonly CandidateRow[]
       decoding: integers((row) => row.decoding),
       pendingPrefillTokens: numbers((row) => row.pendingPrefillTokens),
       pendingPrefillPairs: numbers((row) => row.pendingPrefillPairs),
-      prefillSinceNs: numbers((row) => row.prefillSinceNs),
       contextTokens: numbers((row) => row.contextTokens),
       activeBlocks: integers((row) => row.activeBlocks),
       newBlocks: integers((row) => row.newBlocks),

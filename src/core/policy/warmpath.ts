@@ -48,10 +48,10 @@ const HIT_GAIN = 0.01;
 const TOKENS_NOISE = 0.2;
 const FIRST_TOKEN_NOISE = 0.5;
 
-/** A learned state as numbers: the terms, the hit share, then for each candidate its factor, pairs and start of prefill. */
+/** A learned state as numbers: the terms, the hit share, then for each candidate its factor and pending pairs. */
 const HIT_SHARE = SPEED_TERMS.length;
 const PER_CANDIDATE = HIT_SHARE + 1;
-const CANDIDATE_NUMBERS = 3;
+const CANDIDATE_NUMBERS = 2;
 
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
 interface Harm {
@@ -109,13 +109,13 @@ class Warmpath implements Policy {
     if (this.#costs.length < count) this.#costs = new Float64Array(2 * count);
     const costs = this.#costs;
     const coefficients = this.#speeds.coefficientsNs;
-    const { pendingPrefillPairs, prefillSinceNs } = view.load;
+    const { pendingPrefillPairs } = view.load;
     const urgency = this.#urgency(view);
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       const factor = this.#speeds.factor(replica);
       const pairs = pendingPrefillPairs[replica];
-      this.#judge(view, replica, coefficients, this.#hitShare, factor, pairs, prefillSinceNs[replica], urgency);
+      this.#judge(view, replica, coefficients, this.#hitShare, factor, pairs, urgency);
       costs[at] = this.#harm.totalNs / NS_PER_MS;
     }
     const choice = lowestCost(view, costs, "rotation");
@@ -127,7 +127,7 @@ class Warmpath implements Policy {
     const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare];
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
-      numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica], load.prefillSinceNs[replica]);
+      numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica]);
     }
     return numbers;
   }
@@ -136,8 +136,8 @@ class Warmpath implements Policy {
     const urgency = this.#urgency(view);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
-      const [factor = 1, pairs = 0, sinceNs = 0] = learned.slice(first, first + CANDIDATE_NUMBERS);
-      this.#judge(view, replica, learned, learned[HIT_SHARE], factor, pairs, sinceNs, urgency);
+      const [factor = 1, pairs = 0] = learned.slice(first, first + CANDIDATE_NUMBERS);
+      this.#judge(view, replica, learned, learned[HIT_SHARE], factor, pairs, urgency);
       return { replica, cost: this.#harm.totalNs / NS_PER_MS, terms: termsOf(this.#harm) };
     });
     const rule = `${urgency.toFixed(1)} × time to first token + own decode + delay of others + eviction`;
@@ -186,7 +186,6 @@ class Warmpath implements Policy {
     hitShare: number,
     factor: number,
     pairs: number,
-    sinceNs: number,
     urgency: number,
   ): void {
     const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
@@ -216,10 +215,8 @@ class Warmpath implements Policy {
     const ownPairs = uncached * (promptTokens - uncached / 2);
     // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
     harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + batchNs;
-    const pendingNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
-    // A prompt is begun with the step after the one it came in.
-    const doneNs = waiting > 0 ? Math.min(Math.max(0, view.nowNs - sinceNs - stepNs), pendingNs / waiting) : 0;
-    harm.aheadNs = pendingNs - doneNs;
+    // Counted whole until its first token is seen: to guess how much of a prompt is done by now made things worse.
+    harm.aheadNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
     const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
     harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
 
