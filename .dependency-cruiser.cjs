@@ -4,7 +4,9 @@
  */
 const TEST = "\\.test\\.tsx?$";
 const PORT = "^src/planes/[^/]+/types\\.ts$";
-const PURE = ["core", "measure", "workload", "sim", "wire"];
+/** Adapters that make tokens are made of tokenizers; those of the other planes are not. */
+const TOKENS = "^src/planes/tokens/";
+const PURE = ["core", "measure", "workload", "sim", "wire", "tokenizer"];
 
 /** Layers and what each may import besides itself; `ports` are the interfaces of src/planes, never an adapter. */
 const MAY_IMPORT = {
@@ -50,16 +52,38 @@ module.exports = {
     },
     {
       name: "an-adapter-imports-its-port-core-and-wire",
-      comment: "An adapter may have a folder of its own name for its parts.",
+      comment:
+        "An adapter may have a folder of its own name for its parts; what those of one plane share is in parts/.",
       severity: "error",
-      from: { path: "^src/planes/([^/]+)/([^/.]+)", pathNot: [TEST, PORT] },
-      to: { path: "^src/", pathNot: ["^src/(core|wire)/", "^src/planes/$1/types\\.ts$", "^src/planes/$1/$2[./]"] },
+      from: { path: "^src/planes/([^/]+)/([^/.]+)", pathNot: [TEST, PORT, TOKENS] },
+      to: {
+        path: "^src/",
+        pathNot: [
+          "^src/(core|wire)/",
+          "^src/planes/$1/types\\.ts$",
+          "^src/planes/$1/parts/",
+          "^src/planes/$1/$2[./]",
+          "^src/planes/http-mount/types\\.ts$",
+        ],
+      },
+    },
+    {
+      name: "an-adapter-of-tokens-imports-tokenizers-too",
+      severity: "error",
+      from: { path: `${TOKENS}([^/.]+)`, pathNot: [TEST, PORT] },
+      to: { path: "^src/", pathNot: ["^src/(core|wire|tokenizer)/", `${TOKENS}types\\.ts$`, `${TOKENS}$1[./]`] },
     },
     {
       name: "a-port-imports-core-and-wire",
       severity: "error",
-      from: { path: PORT },
+      from: { path: PORT, pathNot: TOKENS },
       to: { path: "^src/", pathNot: ["^src/(core|wire)/", PORT] },
+    },
+    {
+      name: "the-port-of-tokens-imports-tokenizers-too",
+      severity: "error",
+      from: { path: `${TOKENS}types\\.ts$` },
+      to: { path: "^src/", pathNot: ["^src/(core|wire|tokenizer)/", PORT] },
     },
     {
       name: "only-cli-imports-adapters",
@@ -102,7 +126,8 @@ module.exports = {
       name: "source-uses-no-development-packages",
       severity: "error",
       from: { path: "^src/", pathNot: TEST },
-      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"] },
+      // An optional peer is installed here for the tests, and loaded by its one adapter when somebody asks for it.
+      to: { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only", "npm-peer"] },
     },
   ],
   options: {

@@ -3,10 +3,13 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { benchDecision } from "./decision-bench.ts";
+import { benchGateway } from "./gateway/bench.ts";
 import { benchIndex } from "./index-bench.ts";
+import { benchTokenizer } from "./tokenizer/bench.ts";
 import { benchTwin } from "./twin/bench.ts";
+import { benchWorker } from "./worker/bench.ts";
 
-const BENCHES = ["index", "decision", "twin"];
+const BENCHES = ["index", "decision", "gateway", "tokenizer", "twin", "worker"];
 
 process.exitCode = main();
 
@@ -45,7 +48,10 @@ function run(
   options: { trace: string | null; rounds: number; large: boolean; progress: (line: string) => void },
 ): object {
   if (name === "index") return benchIndex(options);
+  if (name === "gateway") return benchGateway(options);
   if (name === "decision") return benchDecision(options);
+  if (name === "tokenizer") return benchTokenizer(options);
+  if (name === "worker") return benchWorker(options);
   return benchTwin({ ...options, trace: options.trace ?? knownTrace(options.large) });
 }
 

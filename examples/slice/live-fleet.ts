@@ -1,9 +1,11 @@
 import type { AdmissionOptions } from "../../src/core/router-options.ts";
 import { createPolicy } from "../../src/core/policy/registry.ts";
 import { Router } from "../../src/core/router.ts";
+import { LocalDecider } from "../../src/gateway/local-decider.ts";
 import { Gateway } from "../../src/gateway/server.ts";
 import { MemoryEventPlane } from "../../src/planes/event/memory.ts";
 import type { EventPlane } from "../../src/planes/event/types.ts";
+import { InlineTokens } from "../../src/planes/tokens/inline.ts";
 import { WordTokenizer } from "../../src/tokenizer/word-tokenizer.ts";
 import { ConstantSpeedEngine } from "../../src/worker/constant-speed-engine.ts";
 import type { Engine } from "../../src/worker/engine.ts";
@@ -32,16 +34,19 @@ export class LiveFleet {
   readonly url: string;
   readonly workers: ReadonlyMap<string, SimulatedWorker>;
 
+  readonly #decider: LocalDecider;
   readonly #events: EventPlane;
 
   private constructor(
     router: Router,
+    decider: LocalDecider,
     gateway: Gateway,
     url: string,
     workers: ReadonlyMap<string, SimulatedWorker>,
     events: EventPlane,
   ) {
     this.router = router;
+    this.#decider = decider;
     this.gateway = gateway;
     this.url = url;
     this.workers = workers;
@@ -71,8 +76,7 @@ export class LiveFleet {
       });
       const worker = new SimulatedWorker({ name, model: MODEL, engine: wrapEngine(engine), tokenizer });
       workers.set(name, worker);
-      const replica = { worker: name, kvBlocks: KV_BLOCKS, batchSlots };
-      upstreams.push({ url: await worker.listen(), replica });
+      upstreams.push({ name, url: await worker.listen(), model: MODEL, kvBlocks: KV_BLOCKS, batchSlots });
     }
     const router = new Router(createPolicy(options.policy), {
       blockTokens: BLOCK_TOKENS,
@@ -80,15 +84,10 @@ export class LiveFleet {
       maxBlocks: 65_536,
       ...(admission && { admission }),
     });
-    const gateway = new Gateway({
-      router,
-      blockTokens: BLOCK_TOKENS,
-      tokenizer,
-      models: [MODEL],
-      workers: upstreams,
-      events,
-    });
-    return new LiveFleet(router, gateway, await gateway.listen(), workers, events);
+    const decider = new LocalDecider({ router, events: () => events });
+    for (const upstream of upstreams) decider.fleet.appeared(upstream);
+    const gateway = new Gateway({ decider, tokens: new InlineTokens(tokenizer, "exact"), blockTokens: BLOCK_TOKENS });
+    return new LiveFleet(router, decider, gateway, await gateway.listen(), workers, events);
   }
 
   worker(name: string): SimulatedWorker {
@@ -99,6 +98,7 @@ export class LiveFleet {
 
   async close(): Promise<void> {
     await this.gateway[Symbol.asyncDispose]();
+    await this.#decider.close();
     await Promise.all([...this.workers.values()].map((worker) => worker[Symbol.asyncDispose]()));
     await this.#events.close();
   }

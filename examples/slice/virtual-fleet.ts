@@ -142,24 +142,23 @@ export class VirtualFleet {
       attempts: attempt,
       predictedCachedTokens,
     };
-    let cachedTokens = 0;
     const listener: EngineListener = {
-      prefilled: (cached) => {
-        cachedTokens = cached;
-        this.#carryOut(this.#router.firstToken(id, this.#nowNs));
+      refused: (reason) => {
+        throw new Error(`the engine refuses ${id}: ${reason}`);
       },
-      token: () => {
+      grew: (more) => {
+        if (chunkTimesNs.length === 0) this.#carryOut(this.#router.firstToken(id, this.#nowNs));
         chunkTimesNs.push(this.#nowNs);
-        this.#router.grew(id, 1, this.#nowNs);
+        this.#router.grew(id, more, this.#nowNs);
       },
-      finished: () => {
+      finished: (cachedTokens) => {
         this.#remember(tokens, answerTokens);
         this.#settle(id, { account: "completed", observedCachedTokens: cachedTokens });
         this.#carryOut(this.#router.ended(id, { outcome: "completed", cachedTokens }, this.#nowNs));
       },
     };
     this.#router.sent(id, this.#nowNs);
-    this.#engines[replica].submit({ promptTokens: tokens, answerTokens }, listener);
+    this.#engines[replica].submit({ promptTokens: tokens, answerTokens, hasEndToken: false }, listener);
   }
 
   #settle(id: string, end: Partial<RequestRecordFields>): void {

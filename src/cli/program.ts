@@ -3,16 +3,20 @@ import { Command, CommanderError } from "commander";
 import { WarmpathError } from "../core/errors.ts";
 import { calibrateCommand } from "./commands/calibrate/command.ts";
 import { explainCommand } from "./commands/explain/command.ts";
+import { gatewayCommand } from "./commands/gateway/command.ts";
 import { runCommand } from "./commands/run/command.ts";
 import { traceCommand } from "./commands/trace/command.ts";
+import { workerCommand } from "./commands/worker/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Every command of `warmpath`; a new one is a line here. */
 const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [
+  gatewayCommand,
   runCommand,
   explainCommand,
   calibrateCommand,
   traceCommand,
+  workerCommand,
 ];
 
 const EXIT_OK = 0;

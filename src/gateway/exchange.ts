@@ -1,166 +1,259 @@
-import type { ServerResponse } from "node:http";
-import { type Dispatcher, errors } from "undici";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { ShedReason } from "../core/admission/types.ts";
-import type { Place } from "../core/effects.ts";
-import { WarmpathError } from "../core/errors.ts";
-import type { RoutedRequest } from "../core/routed-request.ts";
-import type { Ending } from "../core/open-request.ts";
 import { encodeError } from "../wire/openai-reply.ts";
 import type { TokenUsage } from "../wire/openai-usage.ts";
 import { sseEvent } from "../wire/sse.ts";
-import { errorFields, respondWithError, respondWithShed } from "./openai-errors.ts";
+import type { AttemptEnd, AttemptFault, DecidedRequest, Decider, OfferedRequest, Placement } from "./decider.ts";
+import type { GatewayLimits } from "./limits.ts";
+import { GapRecorder } from "./metrics/gap-recorder.ts";
+import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed } from "./openai-errors.ts";
 import { Attempt, type AttemptListener, type UpstreamRequest, type WholeResponse } from "./proxy.ts";
-import type { DrivenRequest, RouterDriver } from "./router-driver.ts";
+import type { Upstreams } from "./upstreams.ts";
+import { connectFault, describeFault } from "./worker-fault.ts";
 
-/** A worker as requests are sent to it. */
-export interface Upstream {
-  readonly name: string;
-  readonly dispatcher: Dispatcher;
+/** What an exchange needs beside its own request. */
+export interface ExchangeContext {
+  readonly decider: Decider;
+  readonly upstreams: Upstreams;
+  readonly limits: GatewayLimits;
+}
+
+/** What a client asked for, made ready to be offered and sent. */
+export interface PreparedRequest {
+  readonly offered: OfferedRequest;
+  readonly outgoing: UpstreamRequest;
+  readonly isStreaming: boolean;
+  /** When the request began to arrive, by `performance.now`. */
+  readonly arrivedMs: number;
 }
 
 /**
- * One client's request from its offer to its end: goes where the router places it, passes the answer on, and reports the
+ * Growth is told a KV block or so at a time, or a few times a second, whichever comes first: load is counted in blocks, and
+ * telling of every token costs as much as scanning it.
+ */
+const TOLD_TOKENS = 16;
+
+/** The headers of a worker's answer that concern the client too. */
+const PASSED_BACK: readonly string[] = ["content-type", "x-request-id", "retry-after", "retry-after-ms"];
+
+/**
+ * One client's request from its offer to its end: goes where the decider places it, passes the answer on, and reports the
  * one end it has. As long as nothing has reached the client, a failure may be tried again elsewhere.
  */
-export class Exchange implements DrivenRequest, AttemptListener {
-  readonly #driver: RouterDriver;
-  readonly #upstreams: ReadonlyMap<number, Upstream>;
+export class Exchange implements DecidedRequest, AttemptListener {
+  readonly #context: ExchangeContext;
   readonly #response: ServerResponse;
-  readonly #outgoing: UpstreamRequest;
+  readonly #prepared: PreparedRequest;
   readonly #id: string;
   #attempt: Attempt | undefined;
+  /** What the client is told if the end that was reported is the last. */
+  #answer: (() => void) | undefined;
   #isEnded = false;
-  #hasFirstToken = false;
+  #sentMs: number | undefined;
+  #firstTokenMs: number | undefined;
+  #lastTokenMs = 0;
+  #lastChunkMs = 0;
+  #stalledMs: number | undefined;
+  #gaps: GapRecorder | undefined;
+  #untoldTokens = 0;
+  /** Who serves it, for the answer that this worker gives. */
+  #placedHeaders: Readonly<Record<string, string>> = {};
 
-  constructor(
-    driver: RouterDriver,
-    upstreams: ReadonlyMap<number, Upstream>,
-    response: ServerResponse,
-    request: RoutedRequest,
-    outgoing: UpstreamRequest,
-  ) {
-    this.#driver = driver;
-    this.#upstreams = upstreams;
+  constructor(context: ExchangeContext, response: ServerResponse, prepared: PreparedRequest) {
+    this.#context = context;
     this.#response = response;
-    this.#outgoing = outgoing;
-    this.#id = request.id;
-    response.on("drain", () => this.#attempt?.resume());
-    response.on("close", () => this.#clientGone());
-    driver.offer(request, this);
+    this.#prepared = prepared;
+    this.#id = prepared.offered.id;
+    response.on("drain", () => this.#drained());
+    response.on("close", () => this.#giveUp("client-left"));
+    context.decider.offer(prepared.offered, this);
   }
 
-  place({ replica, decision }: Place): void {
-    const upstream = this.#upstreams.get(replica);
-    if (upstream === undefined) throw new WarmpathError("WP_UNKNOWN_REPLICA", `replica ${replica} has no address`);
-    this.#response.setHeader("x-warmpath-worker", upstream.name);
-    this.#response.setHeader("x-warmpath-decision", String(decision));
-    this.#attempt = new Attempt(this);
-    this.#attempt.start(upstream.dispatcher, this.#outgoing);
+  place({ worker, url, dpRank, decision }: Placement): void {
+    if (this.#isEnded) return;
+    const { outgoing } = this.#prepared;
+    this.#placedHeaders = { "x-warmpath-worker": worker, "x-warmpath-decision": String(decision ?? "fallback") };
+    this.#answer = undefined;
+    this.#sentMs = undefined;
+    this.#attempt = new Attempt(this, outgoing);
+    const headers = dpRank === 0 ? outgoing.headers : { ...outgoing.headers, "x-data-parallel-rank": String(dpRank) };
+    this.#attempt.start(this.#context.upstreams.get(url), { ...outgoing, headers });
   }
 
   shed(reason: ShedReason): void {
+    if (this.#isEnded) return;
     this.#isEnded = true;
-    // Where a retry was turned away, the worker that failed before is no answer to "who served this".
-    this.#response.removeHeader("x-warmpath-worker");
-    this.#response.removeHeader("x-warmpath-decision");
     respondWithShed(this.#response, reason);
   }
 
-  sent(): void {
-    this.#driver.sent(this.#id);
+  over(): void {
+    this.#isEnded = true;
+    this.#answer?.();
+    this.#answer = undefined;
   }
 
-  streamed(contentType: string, chunk: Uint8Array, tokens: number): boolean {
-    if (!this.#response.headersSent) {
-      this.#response.writeHead(200, { "content-type": contentType, "cache-control": "no-cache" });
-    }
-    const mayGoOn = this.#response.write(chunk);
-    if (tokens > 0) this.#grew(tokens);
+  sent(): void {
+    this.#sentMs = performance.now();
+    this.#context.decider.sent(this.#id);
+  }
+
+  streamed(headers: IncomingHttpHeaders, chunk: Uint8Array, tokens: number): boolean {
+    const response = this.#response;
+    if (!response.headersSent) response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
+    const mayGoOn = response.write(chunk);
+    const nowMs = performance.now();
+    this.#lastChunkMs = nowMs;
+    if (tokens > 0) this.#grew(tokens, nowMs);
+    if (!mayGoOn) this.#stalledMs = nowMs;
     return mayGoOn;
   }
 
-  streamEnded(isWhole: boolean, usage: TokenUsage | undefined): void {
-    if (isWhole) {
-      this.#end({ outcome: "completed", ...observed(usage) });
+  streamEnded(end: {
+    readonly isDone: boolean;
+    readonly hasError: boolean;
+    readonly usage: TokenUsage | undefined;
+  }): void {
+    if (end.isDone && !end.hasError) {
       this.#response.end();
+      this.#end({ outcome: "completed", ...observed(end.usage) });
     } else if (this.#response.headersSent) {
       // Whatever went wrong is in the stream, or its end mark is missing: the client can see it there.
-      this.#end({ outcome: "failed", mayRetry: false });
       this.#response.end();
-    } else this.#fail("worker_failed", "the worker ended its stream before it began");
+      this.#end({ outcome: "failed", mayRetry: false, fault: end.hasError ? "stream-error" : "stream-cut" });
+    } else this.#fail("stream-cut", "worker_failed", "the worker ended its stream before it began");
   }
 
-  whole(response: WholeResponse): void {
-    const { status, usage } = response;
+  whole({ status, headers, body, usage }: WholeResponse): void {
+    const response = this.#response;
+    const answer = (): void => {
+      response.writeHead(status, { ...this.#headers(headers), "content-length": body.length }).end(body);
+    };
     if (status < 300) {
-      this.#grew(usage?.outputTokens ?? 0);
+      const { decider } = this.#context;
+      if (usage !== undefined) decider.grew(this.#id, usage.outputTokens);
+      answer();
       this.#end({ outcome: "completed", ...observed(usage) });
-    } else {
-      // Another worker would say the same to a bad request, but may well serve what this one could not.
-      const mayRetry = status === 429 || status >= 500;
-      const isOver = this.#end({ outcome: status >= 500 && status !== 503 ? "failed" : "rejected", mayRetry });
-      if (!isOver) return;
-    }
-    const headers = { "content-type": response.contentType, "content-length": response.body.length };
-    this.#response.writeHead(status, headers).end(response.body);
-  }
-
-  failed(error: Error, isInsideEvent: boolean): void {
-    const code = isTimeout(error) ? "worker_timed_out" : "worker_failed";
-    const message = `the worker failed: ${error.message}`;
-    if (!this.#response.headersSent) {
-      this.#fail(code, message);
       return;
     }
-    this.#end({ outcome: code === "worker_timed_out" ? "timedOut" : "failed", mayRetry: false });
-    // An event that was cut cannot be mended; cutting the connection too is the only honest way to say so.
-    if (isInsideEvent) this.#response.destroy();
-    else this.#response.end(sseEvent(encodeError(errorFields(code, message))));
+    // Another worker would say the same to a bad request, but may well serve what this one could not.
+    const mayRetry = status === 429 || status >= 500;
+    const outcome = status >= 500 && status !== 503 ? "failed" : "rejected";
+    this.#end({ outcome, mayRetry, fault: "status" }, answer);
+  }
+
+  failed(error: Error): void {
+    const fault = connectFault(error) ? "connect" : "reset";
+    this.#fail(fault, "worker_failed", `the worker failed: ${error.message}`);
+  }
+
+  /** Ends what has taken too long; called every now and then with the time. */
+  checkDeadlines(nowMs: number): void {
+    this.#tellGrowth();
+    if (this.#isEnded || this.#attempt === undefined || this.#sentMs === undefined) return;
+    const { limits } = this.#context;
+    if (this.#stalledMs !== undefined) {
+      // A paused stream says nothing about the worker.
+      if (nowMs - this.#stalledMs > limits.clientStallMs) this.#giveUp("client-stalled");
+    } else if (this.#firstTokenMs === undefined) {
+      const allowedMs = this.#prepared.isStreaming ? limits.firstByteMs : limits.answerMs;
+      if (nowMs - this.#sentMs > allowedMs) this.#timeOut("first-byte-timeout", allowedMs);
+    } else if (nowMs - this.#lastChunkMs > limits.gapMs) this.#timeOut("gap-timeout", limits.gapMs);
   }
 
   /** Ends a request that the gateway can wait for no longer. */
   abandon(): void {
     if (this.#isEnded) return;
     this.#attempt?.abort();
-    if (this.#response.headersSent) {
-      this.#end({ outcome: "failed", mayRetry: false });
-      this.#response.destroy();
-    } else if (this.#end({ outcome: "failed", mayRetry: false })) {
-      respondWithError(this.#response, "shutting_down", "the gateway is shutting down");
-    }
+    const answer = (): void => this.#respondWithError("shutting_down", "the gateway is shutting down");
+    const isBegun = this.#response.headersSent;
+    this.#end({ outcome: "failed", mayRetry: false, fault: "shutdown" }, isBegun ? undefined : answer);
+    if (isBegun) this.#response.destroy();
   }
 
-  #clientGone(): void {
+  /** In one piece with those of the answer: headers set one by one take Node's slow way out. */
+  #headers(headers: IncomingHttpHeaders): Record<string, string> {
+    return { ...this.#placedHeaders, ...passedBack(headers) };
+  }
+
+  #drained(): void {
+    this.#stalledMs = undefined;
+    this.#lastChunkMs = performance.now();
+    this.#attempt?.resume();
+  }
+
+  /** Nobody reads any more: frees the worker at once. */
+  #giveUp(fault: AttemptFault): void {
     if (this.#isEnded) return;
     this.#attempt?.abort();
-    this.#end({ outcome: "cancelled" });
+    this.#end({ outcome: "cancelled", fault });
+    this.#response.destroy();
   }
 
-  #grew(tokens: number): void {
-    if (!this.#hasFirstToken) this.#driver.firstToken(this.#id);
-    this.#hasFirstToken = true;
-    this.#driver.grew(this.#id, tokens);
+  #timeOut(fault: AttemptFault, allowedMs: number): void {
+    this.#attempt?.abort();
+    this.#fail(fault, "worker_timed_out", describeFault(fault, allowedMs));
   }
 
-  #fail(code: "worker_failed" | "worker_timed_out", message: string): void {
+  /** Reports a failure, and tells the client unless somebody else tries. */
+  #fail(fault: AttemptFault, code: GatewayErrorCode, message: string): void {
     const outcome = code === "worker_timed_out" ? "timedOut" : "failed";
-    if (this.#end({ outcome })) respondWithError(this.#response, code, message);
+    if (this.#response.headersSent) {
+      this.#response.end(sseEvent(encodeError(errorFields(code, message))));
+      this.#end({ outcome, mayRetry: false, fault });
+    } else this.#end({ outcome, fault }, () => this.#respondWithError(code, message));
   }
 
-  /** Reports an end; false if it was not the last one, or the answer has been given already. */
-  #end(ending: Ending): boolean {
+  #respondWithError(code: GatewayErrorCode, message: string): void {
+    for (const [name, value] of Object.entries(this.#placedHeaders)) this.#response.setHeader(name, value);
+    respondWithError(this.#response, code, message);
+  }
+
+  #grew(tokens: number, nowMs: number): void {
+    const { decider } = this.#context;
+    if (this.#firstTokenMs === undefined) {
+      this.#firstTokenMs = nowMs;
+      decider.firstToken(this.#id);
+      decider.grew(this.#id, tokens);
+    } else {
+      this.#gaps ??= new GapRecorder();
+      this.#gaps.add(nowMs - this.#lastTokenMs, tokens);
+      this.#untoldTokens += tokens;
+      if (this.#untoldTokens >= TOLD_TOKENS) this.#tellGrowth();
+    }
+    this.#lastTokenMs = nowMs;
+  }
+
+  #tellGrowth(): void {
+    if (this.#untoldTokens === 0) return;
+    this.#context.decider.grew(this.#id, this.#untoldTokens);
+    this.#untoldTokens = 0;
+  }
+
+  /** Reports an end; `answer` waits until it is known to be the last. */
+  #end(end: AttemptEnd, answer?: () => void): void {
     this.#attempt = undefined;
-    const isFinal = this.#driver.ended(this.#id, ending);
-    if (isFinal) this.#isEnded = true;
-    return isFinal;
+    this.#tellGrowth();
+    this.#answer = answer;
+    if (answer === undefined) this.#isEnded = true;
+    const { arrivedMs } = this.#prepared;
+    this.#context.decider.ended(this.#id, {
+      ...end,
+      durationMs: performance.now() - arrivedMs,
+      ...(this.#firstTokenMs !== undefined && { ttftMs: this.#firstTokenMs - arrivedMs }),
+      ...(this.#gaps !== undefined && { gaps: this.#gaps }),
+    });
   }
-}
-
-/** Whether a worker took too long over its answer; one that could not even be reached in time has failed. */
-function isTimeout(error: Error): boolean {
-  return error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
 }
 
 function observed(usage: TokenUsage | undefined): { cachedTokens?: number } {
   return usage?.cachedTokens === undefined ? {} : { cachedTokens: usage.cachedTokens };
+}
+
+function passedBack(headers: IncomingHttpHeaders): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of PASSED_BACK) {
+    const value = headers[name];
+    if (typeof value === "string") kept[name] = value;
+  }
+  return kept;
 }

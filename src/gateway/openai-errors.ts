@@ -8,8 +8,11 @@ export type GatewayErrorCode =
   | "invalid_request"
   | "body_too_large"
   | "not_found"
+  | "method_not_allowed"
+  | "too_many_streams"
   | "worker_failed"
   | "worker_timed_out"
+  | "internal_error"
   | "shutting_down";
 
 const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
@@ -17,14 +20,18 @@ const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
   invalid_request: 400,
   body_too_large: 413,
   not_found: 404,
+  method_not_allowed: 405,
+  too_many_streams: 429,
   worker_failed: 502,
   worker_timed_out: 504,
+  internal_error: 500,
   shutting_down: 503,
 };
 
 /** The fields of an error of ours. */
 export function errorFields(code: GatewayErrorCode, message: string, param?: string): ErrorFields {
-  const type = STATUS[code] < 500 ? "invalid_request_error" : "server_error";
+  const status = STATUS[code];
+  const type = status === 429 ? "overloaded_error" : status < 500 ? "invalid_request_error" : "server_error";
   return { message, type, code, ...(param !== undefined && { param }) };
 }
 
@@ -42,11 +49,16 @@ export function respondWithError(
 export function respondWithShed(response: ServerResponse, reason: ShedReason): void {
   const { code, knob, value, threshold, retryAfterMs, message } = reason;
   const isUnavailable = code === "no-eligible-worker";
-  response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
-  response.setHeader("retry-after-ms", String(Math.ceil(retryAfterMs)));
+  setRetryAfter(response, retryAfterMs);
   const type = isUnavailable ? "server_error" : "overloaded_error";
   const details = { knob, value, threshold, retryAfterMs };
   respondJson(response, isUnavailable ? 503 : 429, encodeError({ message, type, code, details }));
+}
+
+/** Says when to come again, in whole seconds as HTTP has it and in milliseconds as OpenAI's clients read it. */
+export function setRetryAfter(response: ServerResponse, retryAfterMs: number): void {
+  response.setHeader("retry-after", String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
+  response.setHeader("retry-after-ms", String(Math.ceil(retryAfterMs)));
 }
 
 /** Answers with a JSON body. */

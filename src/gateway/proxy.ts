@@ -7,7 +7,7 @@ import { SseScanner } from "../wire/sse.ts";
 /** A response that was read to its end before anything of it went to the client. */
 export interface WholeResponse {
   readonly status: number;
-  readonly contentType: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Uint8Array;
   /** Undefined where the worker did not say, or the response is an error. */
   readonly usage: TokenUsage | undefined;
@@ -17,11 +17,15 @@ export interface WholeResponse {
 export interface AttemptListener {
   sent(): void;
   /** Bytes of a stream, and how many tokens they complete; false if no more may come until `resume`. */
-  streamed(contentType: string, chunk: Uint8Array, tokens: number): boolean;
-  /** The stream is over; `isWhole` if it had its end mark and no error. */
-  streamEnded(isWhole: boolean, usage: TokenUsage | undefined): void;
+  streamed(headers: IncomingHttpHeaders, chunk: Uint8Array, tokens: number): boolean;
+  /** The stream is over; whether it had its end mark, and whether it told of an error. */
+  streamEnded(end: {
+    readonly isDone: boolean;
+    readonly hasError: boolean;
+    readonly usage: TokenUsage | undefined;
+  }): void;
   whole(response: WholeResponse): void;
-  failed(error: Error, isInsideEvent: boolean): void;
+  failed(error: Error): void;
 }
 
 /** What is sent to a worker. */
@@ -29,30 +33,33 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** Leaves the usage out of the stream again that the client did not ask for. */
+  readonly dropsUsage: boolean;
 }
 
 /**
- * One attempt to have a request answered by one worker. A stream is passed on as it comes, only scanned; anything else is
- * collected, so that it can still be answered by another worker if this one fails half-way.
+ * One attempt to have a request answered by one worker. A stream is passed on event by event as it comes, only scanned;
+ * anything else is collected, so that it can still be answered by another worker if this one fails half-way.
  */
 export class Attempt implements Dispatcher.DispatchHandler {
   readonly #listener: AttemptListener;
-  readonly #scanner = new SseScanner();
+  readonly #scanner: SseScanner;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
-  #contentType = "";
+  #headers: IncomingHttpHeaders = {};
   #isStream = false;
   #chunks: Uint8Array[] = [];
   #length = 0;
   #isOver = false;
 
-  constructor(listener: AttemptListener) {
+  constructor(listener: AttemptListener, options: { readonly dropsUsage: boolean } = { dropsUsage: false }) {
     this.#listener = listener;
+    this.#scanner = new SseScanner(options);
   }
 
   /** Sends the request; may fail before it returns. */
-  start(dispatcher: Dispatcher, request: UpstreamRequest): void {
-    dispatcher.dispatch({ method: "POST", ...request }, this);
+  start(dispatcher: Dispatcher, { path, headers, body }: UpstreamRequest): void {
+    dispatcher.dispatch({ method: "POST", path, headers, body }, this);
   }
 
   /** Gives the attempt up and tells nobody. */
@@ -73,8 +80,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status;
-    this.#contentType = headers["content-type"] ?? "application/octet-stream";
-    this.#isStream = status === 200 && this.#contentType.startsWith("text/event-stream");
+    this.#headers = headers;
+    this.#isStream = status === 200 && headers["content-type"]?.startsWith("text/event-stream") === true;
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -84,26 +91,36 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.#length += chunk.length;
       return;
     }
-    const tokens = this.#scanner.push(chunk);
-    if (!this.#listener.streamed(this.#contentType, chunk, tokens)) controller.pause();
+    const scanner = this.#scanner;
+    const before = scanner.contentEvents;
+    const events = scanner.relay(chunk);
+    if (events.length === 0) return;
+    if (!this.#listener.streamed(this.#headers, events, scanner.contentEvents - before)) controller.pause();
   }
 
   onResponseEnd(): void {
     if (this.#isOver) return;
-    this.#isOver = true;
-    if (this.#isStream) {
-      const { isDone, hasError, usage } = this.#scanner;
-      this.#listener.streamEnded(isDone && !hasError, usage);
-      return;
+    if (this.#isStream) this.#endStream();
+    else {
+      this.#isOver = true;
+      const body = joinBytes(this.#chunks, this.#length);
+      const usage = this.#status < 300 ? usageOf(jsonOf(body)) : undefined;
+      this.#listener.whole({ status: this.#status, headers: this.#headers, body, usage });
     }
-    const body = joinBytes(this.#chunks, this.#length);
-    const usage = this.#status < 300 ? usageOf(jsonOf(body)) : undefined;
-    this.#listener.whole({ status: this.#status, contentType: this.#contentType, body, usage });
   }
 
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#listener.failed(error, this.#scanner.isInsideEvent);
+    this.#listener.failed(error);
+  }
+
+  #endStream(): void {
+    const scanner = this.#scanner;
+    const before = scanner.contentEvents;
+    const rest = scanner.finish();
+    if (rest.length > 0) this.#listener.streamed(this.#headers, rest, scanner.contentEvents - before);
+    this.#isOver = true;
+    this.#listener.streamEnded(scanner);
   }
 }

@@ -1,11 +1,10 @@
-import type { Clock } from "../core/clock.ts";
-import type { Effect, Place } from "../core/effects.ts";
 import type { ShedReason } from "../core/admission/types.ts";
-import type { ReplicaSpec } from "../core/replica.ts";
-import type { RoutedRequest } from "../core/routed-request.ts";
+import type { Clock, Nanoseconds } from "../core/clock.ts";
+import type { Effect, Place, Replay, Resync } from "../core/effects.ts";
 import type { Ending } from "../core/open-request.ts";
+import type { Policy } from "../core/policy/types.ts";
+import type { RoutedRequest } from "../core/routed-request.ts";
 import type { Router } from "../core/router.ts";
-import type { EventPlane, EventSubscription } from "../planes/event/types.ts";
 
 /** A request as the driver sees it: told where to go, or that it is turned away. */
 export interface DrivenRequest {
@@ -16,34 +15,26 @@ export interface DrivenRequest {
 export interface RouterDriverOptions {
   readonly router: Router;
   readonly clock: Clock;
-  /** Without a plane the router guesses caches from what it placed. */
-  readonly events?: EventPlane | undefined;
-  readonly tickMs?: number;
+  /** Where lost events, or the whole state of a replica, are asked for. */
+  readonly requestEvents: (effect: Replay | Resync) => void;
+  /** Told how long each decision took, before it is carried out. */
+  readonly decided?: (durationNs: Nanoseconds) => void;
 }
 
-const DEFAULT_TICK_MS = 100;
-
 /**
- * Runs a router by the wall clock: tells it what happens and when, and carries out what it answers. Nothing else in the
- * gateway calls the router's verbs.
+ * Runs a router by the wall clock: tells it what happens to requests and when, and carries out what it answers. Nothing
+ * else offers requests to it or reports their ends; who is in the fleet, and what their caches hold, is the fleet's to say.
  */
 export class RouterDriver {
   readonly router: Router;
+  readonly #options: RouterDriverOptions;
   readonly #clock: Clock;
-  readonly #events: EventPlane | undefined;
   readonly #requests = new Map<string, DrivenRequest>();
-  readonly #subscriptions = new Map<number, EventSubscription>();
-  readonly #ticker: NodeJS.Timeout;
 
   constructor(options: RouterDriverOptions) {
     this.router = options.router;
     this.#clock = options.clock;
-    this.#events = options.events;
-    this.#ticker = setInterval(
-      () => this.#carryOut(this.router.tick(this.#clock.nowNs())),
-      options.tickMs ?? DEFAULT_TICK_MS,
-    );
-    this.#ticker.unref();
+    this.#options = options;
   }
 
   /** Requests that have not ended. */
@@ -51,25 +42,16 @@ export class RouterDriver {
     return this.#requests.size;
   }
 
-  /** Adds a replica and listens to its events; what it has cached already is asked for first. */
-  addReplica(spec: ReplicaSpec): number {
-    const { router } = this;
-    const events = this.#events;
-    const replica = router.addReplica(spec, events?.capabilities);
-    if (events === undefined) return replica;
-    const subscription = events.subscribe(router.fleet.name(replica), {
-      event: (event) => this.#carryOut(router.applyEvent(replica, event, this.#clock.nowNs())),
-      snapshot: (snapshot) => this.#carryOut(router.restore(replica, snapshot, this.#clock.nowNs())),
-      replayUnavailable: () => this.#carryOut(router.replayUnavailable(replica, this.#clock.nowNs())),
-    });
-    this.#subscriptions.set(replica, subscription);
-    if (events.capabilities.snapshot) subscription.resync();
-    return replica;
+  setPolicy(policy: Policy): void {
+    this.router.setPolicy(policy);
   }
 
   offer(request: RoutedRequest, driven: DrivenRequest): void {
     this.#requests.set(request.id, driven);
-    this.#carryOut(this.router.offer(request, this.#clock.nowNs()));
+    const nowNs = this.#clock.nowNs();
+    const effects = this.router.offer(request, nowNs);
+    this.#options.decided?.(this.#clock.nowNs() - nowNs);
+    this.carryOut(effects);
   }
 
   sent(id: string): void {
@@ -77,11 +59,11 @@ export class RouterDriver {
   }
 
   firstToken(id: string): void {
-    this.#carryOut(this.router.firstToken(id, this.#clock.nowNs()));
+    this.carryOut(this.router.firstToken(id, this.#clock.nowNs()));
   }
 
   grew(id: string, tokens: number): void {
-    this.#carryOut(this.router.grew(id, tokens, this.#clock.nowNs()));
+    this.carryOut(this.router.grew(id, tokens, this.#clock.nowNs()));
   }
 
   /** Reports an end; true if it was final, false if the router tries again, keeps the request waiting or turned it away. */
@@ -89,17 +71,16 @@ export class RouterDriver {
     const effects = this.router.ended(id, ending, this.#clock.nowNs());
     const isFinal = !effects.some((effect) => "request" in effect && effect.request === id);
     if (isFinal) this.#requests.delete(id);
-    this.#carryOut(effects);
+    this.carryOut(effects);
     return isFinal;
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#ticker);
-    await Promise.all([...this.#subscriptions.values()].map((subscription) => subscription.close()));
-    this.#subscriptions.clear();
+  /** Time has passed. */
+  tick(): void {
+    this.carryOut(this.router.tick(this.#clock.nowNs()));
   }
 
-  #carryOut(effects: readonly Effect[]): void {
+  carryOut(effects: readonly Effect[]): void {
     for (const effect of effects) {
       switch (effect.kind) {
         case "place":
@@ -114,10 +95,8 @@ export class RouterDriver {
           break;
         }
         case "replay":
-          this.#subscriptions.get(effect.replica)?.replay(effect.fromEventId, effect.toEventId);
-          break;
         case "resync":
-          this.#subscriptions.get(effect.replica)?.resync();
+          this.#options.requestEvents(effect);
           break;
       }
     }

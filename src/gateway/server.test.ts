@@ -4,8 +4,11 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createPolicy } from "../core/policy/registry.ts";
 import { Router } from "../core/router.ts";
+import { InlineTokens } from "../planes/tokens/inline.ts";
 import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
 import { collectBody } from "../wire/body.ts";
+import type { GatewayLimits } from "./limits.ts";
+import { LocalDecider } from "./local-decider.ts";
 import { Gateway } from "./server.ts";
 
 type Script = (body: string, response: ServerResponse, request: IncomingMessage) => void;
@@ -33,14 +36,22 @@ async function scripted(script: Script): Promise<string> {
 }
 
 /** A gateway in front of scripted workers, without events. */
-async function gatewayTo(...scripts: Script[]): Promise<{ url: string; router: Router }> {
+function gatewayTo(...scripts: Script[]): Promise<{ url: string; router: Router }> {
+  return gatewayWith({}, ...scripts);
+}
+
+async function gatewayWith(
+  limits: Partial<GatewayLimits>,
+  ...scripts: Script[]
+): Promise<{ url: string; router: Router }> {
   const urls = await Promise.all(scripts.map(scripted));
   const blockTokens = 16;
   const router = new Router(createPolicy("round-robin"), { blockTokens, maxReplicas: 4, maxBlocks: 1024 });
-  const workers = urls.map((url, i) => ({ url, replica: { worker: `worker-${i + 1}` } }));
-  const tokenizer = new WordTokenizer();
-  const gateway = new Gateway({ router, blockTokens, tokenizer, models: ["m"], workers, maxBodyBytes: 4096 });
-  open.push({ close: () => gateway.close(0) });
+  const decider = new LocalDecider({ router });
+  for (const [i, url] of urls.entries()) decider.fleet.appeared({ name: `worker-${i + 1}`, url });
+  const tokens = new InlineTokens(new WordTokenizer(), "exact");
+  const gateway = new Gateway({ decider, blockTokens, tokens, limits: { maxBodyBytes: 4096, ...limits } });
+  open.push({ close: () => decider.close() }, { close: () => gateway.close(0) });
   return { url: await gateway.listen(), router };
 }
 
@@ -152,5 +163,137 @@ describe("the gateway", () => {
     expect(response.status).toBe(503);
     expect(await response.json()).toMatchObject({ error: { code: "shutting_down" } });
     expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+  });
+});
+
+/** Streams one token, and then does what the test says. */
+const beginning = (then: (response: ServerResponse) => void): Script => {
+  return (_body, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('data: {"choices":[{"text":"x"}]}\n\n');
+    then(response);
+  };
+};
+
+const USAGE_EVENT = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n';
+
+describe("the usage of a stream", () => {
+  const streaming = (seen: string[]): Script => {
+    return (body, response) => {
+      seen.push(body);
+      beginning((begun) => begun.end(`${USAGE_EVENT}data: [DONE]\n\n`))(body, response, {} as IncomingMessage);
+    };
+  };
+
+  test("is asked of the worker and kept from a client that did not ask", async () => {
+    const seen: string[] = [];
+    const { url } = await gatewayTo(streaming(seen));
+    const text = await (await ask(url, { stream: true })).text();
+    expect(text).toBe('data: {"choices":[{"text":"x"}]}\n\ndata: [DONE]\n\n');
+    expect(JSON.parse(seen[0])).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+      prompt: "hello",
+    });
+  });
+
+  test("reaches a client that asked, and its body reaches the worker as it is", async () => {
+    const seen: string[] = [];
+    const { url } = await gatewayTo(streaming(seen));
+    const fields = { stream: true, stream_options: { include_usage: true } };
+    expect(await (await ask(url, fields)).text()).toContain(USAGE_EVENT);
+    expect(seen).toEqual([JSON.stringify({ model: "m", prompt: "hello", ...fields })]);
+  });
+});
+
+describe("deadlines", () => {
+  test("a worker that does not begin its answer in time is given up with a 504", async () => {
+    const { url, router } = await gatewayWith({ firstByteMs: 1, answerMs: 1 }, () => {});
+    for (const stream of [true, false]) {
+      const response = await ask(url, { stream });
+      expect(response.status).toBe(504);
+      expect(await response.json()).toMatchObject({ error: { code: "worker_timed_out" } });
+    }
+    expect(router.accounting).toMatchObject({ offered: 2, timedOut: 2, unfinished: 0 });
+  });
+
+  test("a stream that falls silent ends with an error in the stream", async () => {
+    const { url, router } = await gatewayWith(
+      { gapMs: 1 },
+      beginning(() => {}),
+    );
+    const text = await (await ask(url, { stream: true })).text();
+    expect(text).toContain("worker_timed_out");
+    expect(router.accounting).toMatchObject({ offered: 1, timedOut: 1, unfinished: 0 });
+  });
+
+  test("a stream that breaks inside an event ends with whole events and an error", async () => {
+    const { url, router } = await gatewayTo(
+      beginning((response) => response.write('data: {"cut', () => response.destroy())),
+    );
+    const text = await (await ask(url, { stream: true })).text();
+    expect(text).toMatch(/^data: \{"choices":\[\{"text":"x"\}\]\}\n\ndata: \{"error":.*"worker_failed".*\}\n\n$/);
+    expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+  });
+});
+
+describe("the gateway's own bounds and endpoints", () => {
+  test("more requests than there is room for are a 429, and accounted", async () => {
+    const arrived: ServerResponse[] = [];
+    let notify = (): void => {};
+    const first = new Promise<void>((resolve) => (notify = resolve));
+    const { url } = await gatewayWith({ maxStreams: 1 }, (_body, response) => {
+      arrived.push(response);
+      notify();
+    });
+    const waiting = ask(url);
+    await first;
+    const refused = await ask(url);
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(await refused.json()).toMatchObject({ error: { code: "too_many_streams", type: "overloaded_error" } });
+    arrived[0].end(WHOLE);
+    expect((await waiting).status).toBe(200);
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toContain('warmpath_requests_offered_total{policy="round-robin"} 2');
+    expect(metrics).toContain(
+      'warmpath_requests_ended_total{policy="round-robin",account="shed",reason="max-streams"} 1',
+    );
+  });
+
+  test("readiness says who could serve", async () => {
+    const nobody = await gatewayTo();
+    const empty = await fetch(`${nobody.url}/ready`);
+    expect(empty.status).toBe(503);
+    expect(await empty.json()).toMatchObject({ workers: { ready: 0, total: 0 } });
+    const { url } = await gatewayTo(answering(200, WHOLE));
+    const ready = await fetch(`${url}/ready`);
+    expect(ready.status).toBe(200);
+    expect(await ready.json()).toEqual({
+      status: "ready",
+      decider: "present",
+      policy: "round-robin",
+      workers: { ready: 1, total: 1 },
+      index: { approximate: 1 },
+    });
+  });
+
+  test("another method than POST is a 405", async () => {
+    const { url } = await gatewayTo();
+    expect((await fetch(`${url}/v1/chat/completions`)).status).toBe(405);
+  });
+
+  test("the accounts in the metrics add up to what was offered", async () => {
+    const { url } = await gatewayTo(answering(200, WHOLE));
+    await Promise.all([ask(url), ask(url), ask(url, { max_tokens: -1 })]);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    const sum = (name: string): number =>
+      [...text.matchAll(new RegExp(`^${name}\\{.*\\} (\\d+)$`, "gm"))].reduce(
+        (total, [, count]) => total + Number(count),
+        0,
+      );
+    expect(sum("warmpath_requests_offered_total")).toBe(2);
+    expect(sum("warmpath_requests_ended_total")).toBe(2);
+    expect(sum("warmpath_requests_invalid_total")).toBe(1);
   });
 });

@@ -146,7 +146,7 @@ const OPEN_BRACE = 0x7b;
 export function withUsageAsked(bytes: Uint8Array, body: object): Uint8Array {
   const options = field(body, "stream_options");
   if (options !== undefined) {
-    const asked = { ...(options as object | null), include_usage: true };
+    const asked = { ...(typeof options === "object" && options), include_usage: true };
     return new TextEncoder().encode(JSON.stringify({ ...body, stream_options: asked }));
   }
   const rest = bytes.subarray(bytes.indexOf(OPEN_BRACE) + 1);

@@ -21,7 +21,7 @@ async function complaintsAbout(files: Readonly<Record<string, string>>): Promise
 }
 
 describe("the lint rules", () => {
-  test.each(["core", "measure", "workload", "sim", "wire"])(
+  test.each(["core", "measure", "workload", "sim", "wire", "tokenizer"])(
     "keep clocks, timers and chance out of src/%s",
     async (layer) => {
       const complaints = await complaintsAbout({ [`src/${layer}/impure.ts`]: IMPURE });

@@ -166,7 +166,7 @@ describe("the slice behind the gateway", () => {
   test("text completions work like chats", async () => {
     const { client } = await start();
     const whole = await client.completions.create({ model: MODEL, prompt: "once upon a time", max_tokens: 5 });
-    expect(whole.choices[0].text.split(" ")).toHaveLength(5);
+    expect(whole.choices[0].text.trim().split(" ")).toHaveLength(5);
     let text = "";
     const stream = await client.completions.create({
       model: MODEL,
@@ -327,7 +327,7 @@ describe("the slice when things go wrong", () => {
     const second = client.completions.create({ model: MODEL, prompt: "second", max_tokens: 3 });
     leave.abort();
     await first;
-    expect((await second).choices[0].text.split(" ")).toHaveLength(3);
+    expect((await second).choices[0].text.trim().split(" ")).toHaveLength(3);
     expect(live.router.accounting).toMatchObject({ offered: 2, completed: 1, cancelled: 1, unfinished: 0 });
   });
 

@@ -17,6 +17,8 @@ export interface EventListener {
   replayUnavailable(): void;
   /** What the engine says of its load; not every source does. */
   load(load: ReportedLoad): void;
+  /** How old a message was when it came, by the engine's own clock; not every wire tells. */
+  lag?(ageMs: number): void;
   /** All that `catchUp` asked for has come. */
   caughtUp(): void;
 }

@@ -102,6 +102,7 @@ export class ZmqSubscription implements EventSubscription {
     for await (const [, sequenceBytes, payload] of this.#socket) {
       const message = this.#decoded(sequenceOf(sequenceBytes), payload);
       if (message === undefined || this.#isClosed) continue;
+      this.#options.listener.lag?.(Math.max(0, Date.now() - 1000 * message.timestampSeconds));
       if (this.#unsettled === 0) this.#hear(message);
       else this.#held.push(message);
     }

@@ -1,0 +1,49 @@
+import type { DiscoveredWorker } from "../../../planes/discovery/types.ts";
+import { HttpEventPlane } from "../../../planes/event/http.ts";
+import type { EventPlane } from "../../../planes/event/types.ts";
+import { ZmqEventPlane } from "../../../planes/event/zmq.ts";
+import { PrometheusLoad } from "../../../planes/load/prometheus.ts";
+import type { LoadPlane } from "../../../planes/load/types.ts";
+import type { GatewaySettings } from "./settings.ts";
+
+/** How each worker is heard. */
+export interface WorkerPlanes {
+  /** Where its KV events come from; undefined if its cache is to be guessed. */
+  readonly eventsOf: (worker: DiscoveredWorker) => EventPlane | undefined;
+  /** Who asks for its load; undefined if it tells of itself. */
+  readonly loadOf: (worker: DiscoveredWorker) => LoadPlane | undefined;
+  close(): Promise<void>;
+}
+
+const SCRAPE_MS = 1000;
+
+/** Makes the planes that the settings and the workers known so far need. */
+export async function createWorkerPlanes(
+  settings: GatewaySettings,
+  workers: readonly DiscoveredWorker[],
+  canMatch: boolean,
+): Promise<WorkerPlanes> {
+  const { eventPlane, blockTokens } = settings;
+  // Events of tokens that the gateway does not know itself would match nothing.
+  const isDeaf = eventPlane === "none" || !canMatch;
+  const mayNeedZmq = eventPlane === "zmq" || settings.discover !== undefined || workers.some(speaksZmq);
+  const http = isDeaf ? undefined : new HttpEventPlane();
+  const zmq = isDeaf || eventPlane === "http" || !mayNeedZmq ? undefined : await ZmqEventPlane.load({ blockTokens });
+  const load = settings.scrapeLoad ? new PrometheusLoad({ intervalMs: SCRAPE_MS }) : undefined;
+  const eventsOf = (worker: DiscoveredWorker): EventPlane | undefined => {
+    if (speaksZmq(worker)) return zmq;
+    return worker.events !== undefined || eventPlane === "http" ? http : undefined;
+  };
+  return {
+    eventsOf,
+    // Our own workers report their load with their events.
+    loadOf: (worker) => (http !== undefined && eventsOf(worker) === http ? undefined : load),
+    close: async () => {
+      await Promise.all([http?.close(), zmq?.close(), load?.close()]);
+    },
+  };
+}
+
+function speaksZmq({ events }: DiscoveredWorker): boolean {
+  return events?.url.startsWith("tcp://") === true || events?.url.startsWith("ipc://") === true;
+}

@@ -1,0 +1,68 @@
+import type { Watermarks } from "../../../core/admission/types.ts";
+import { DEFAULT_WATERMARKS } from "../../../core/admission/types.ts";
+import { NS_PER_SECOND } from "../../../core/clock.ts";
+import { WarmpathError } from "../../../core/errors.ts";
+import { createPolicy } from "../../../core/policy/registry.ts";
+import type { Policy } from "../../../core/policy/types.ts";
+import { Router } from "../../../core/router.ts";
+import type { GatewaySettings } from "./settings.ts";
+
+/** Candidate rows per record that there is room for on average; a larger fleet keeps fewer full records. */
+const ROWS_PER_RECORD = 64;
+const WATERMARKS = ["batchSlotsFraction", "prefillTokens", "prefillStepFraction", "kvBlocksFraction"];
+
+/** The router that the settings describe. */
+export function createRouter(settings: GatewaySettings): Router {
+  const { blockTokens, maxWorkers, indexBlocks, admission, records, recordsKept, seed, maxAttempts } = settings;
+  const candidateRows = recordsKept * Math.min(maxWorkers, ROWS_PER_RECORD);
+  return new Router(createPolicyFrom(settings), {
+    blockTokens,
+    maxReplicas: maxWorkers,
+    maxBlocks: indexBlocks,
+    maxAttempts,
+    seed,
+    records: { detail: records, capacity: recordsKept, candidateRows },
+    admission: {
+      mode: admission,
+      watermarks: watermarksFrom(settings.watermark),
+      queue: { maxRequests: settings.queueRequests, maxWaitNs: settings.queueSeconds * NS_PER_SECOND },
+    },
+  });
+}
+
+/** The policy with the knobs that were set. */
+export function createPolicyFrom({ policy, set }: Pick<GatewaySettings, "policy" | "set">): Policy {
+  const parameters: Record<string, number | string> = {};
+  for (const [name, value] of pairs("--set", set)) {
+    const written = Number(value);
+    parameters[name] = Number.isNaN(written) ? value : written;
+  }
+  return createPolicy(policy, parameters);
+}
+
+function watermarksFrom(written: readonly string[]): Watermarks {
+  const watermarks: Record<string, number | undefined> = { ...DEFAULT_WATERMARKS };
+  for (const [name, value] of pairs("--watermark", written)) {
+    const amount = value === "off" ? undefined : Number(value);
+    if (!WATERMARKS.includes(name)) throw invalid(`--watermark ${name} is none of ${WATERMARKS.join(", ")}`);
+    if (amount !== undefined && !(amount > 0)) {
+      throw invalid(`--watermark ${name} must be a number more than 0, or off; got ${JSON.stringify(value)}`);
+    }
+    watermarks[name] = amount;
+  }
+  return watermarks;
+}
+
+function pairs(option: string, written: readonly string[]): [name: string, value: string][] {
+  return written.map((entry) => {
+    const [, name, value] = /^([^=\s]+)=(.+)$/.exec(entry) ?? [];
+    if (name === undefined || value === undefined) {
+      throw invalid(`${option} must be NAME=VALUE, got ${JSON.stringify(entry)}`);
+    }
+    return [name, value];
+  });
+}
+
+function invalid(message: string): WarmpathError {
+  return new WarmpathError("WP_INVALID_INPUT", message);
+}

@@ -1,0 +1,176 @@
+import { z } from "zod";
+import type { AdmissionMode } from "../../../core/admission/types.ts";
+import { POLICIES } from "../../../core/policy/registry.ts";
+import type { RecordDetail } from "../../../core/record/decision-log.ts";
+import { DEFAULT_LIMITS } from "../../../gateway/limits.ts";
+import { inputProblem } from "../../input-problem.ts";
+
+/** From flags and the environment everything is text. */
+function number(schema: z.ZodType<number>): z.ZodType<number> {
+  return z.preprocess((value) => (typeof value === "string" && value.trim() !== "" ? Number(value) : value), schema);
+}
+
+function flag(): z.ZodType<boolean> {
+  const words: Readonly<Record<string, boolean>> = { true: true, "1": true, false: false, "0": false };
+  return z.preprocess(
+    (value) => (typeof value === "string" ? (words[value.toLowerCase()] ?? value) : value),
+    z.boolean(),
+  );
+}
+
+/** Entries of a list; in the environment they have spaces between them. */
+function list(): z.ZodType<readonly string[]> {
+  const entries = (value: unknown): unknown =>
+    typeof value === "string" ? value.split(/\s+/).filter((entry) => entry !== "") : value;
+  return z.preprocess(entries, z.array(z.string()));
+}
+
+const port = (): z.ZodType<number> => number(z.int().min(0).max(65_535));
+const count = (): z.ZodType<number> => number(z.int().min(1));
+const seconds = (): z.ZodType<number> => number(z.number().gt(0).max(86_400));
+const text = (): z.ZodString => z.string().min(1);
+
+const policies = POLICIES.map(({ name }) => name);
+
+/** Every setting of `warmpath gateway`: validation, `--help` and the reference are made from this. */
+const settingsSchema = z.strictObject({
+  host: text().default("127.0.0.1").describe("address to serve on; 0.0.0.0 for every interface"),
+  port: port().default(8000).describe("port of the OpenAI API, /health, /ready and /metrics; 0 takes any"),
+  adminHost: text().default("127.0.0.1").describe("address of the admin API; whoever reaches it may change things"),
+  adminPort: port().default(8900).describe("port of the admin API; 0 takes any"),
+  worker: list()
+    .default([])
+    .describe(
+      "a worker: URL or NAME=URL, then ,key=value for events, replay, topic, dp-ranks, kv-blocks, batch-slots, step-tokens; repeatable",
+    ),
+  discover: text()
+    .optional()
+    .describe(
+      "find workers: file:PATH, dns:NAME:PORT, srv:NAME, or registration (workers announce themselves to the admin API)",
+    ),
+  policy: z.enum(policies).default("warmpath").describe("who gets a request"),
+  set: list().default([]).describe("a knob of the policy, NAME=VALUE; repeatable"),
+  blockTokens: count().default(16).describe("tokens in a KV block, as the engines are configured"),
+  tokenizer: text()
+    .default("none")
+    .describe(
+      "none (text chunks), word (simulated workers), vllm+URL or sglang+URL (/tokenize), or a path to tokenizer.json",
+    ),
+  eventPlane: z
+    .enum(["auto", "http", "zmq", "none"])
+    .default("auto")
+    .describe(
+      "how KV events come: auto goes by each worker's events address, http asks workers themselves, none guesses caches",
+    ),
+  scrapeLoad: flag()
+    .default(true)
+    .describe("read load from the /metrics of engines that do not report it with their events"),
+  admission: z
+    .enum(["queue", "shed", "engine"])
+    .default("queue")
+    .describe("when every worker is busy: hold, refuse, or pass on"),
+  queueRequests: count().default(1024).describe("requests that may wait in the router"),
+  queueSeconds: seconds().default(60).describe("how long one may wait"),
+  watermark: list()
+    .default([])
+    .describe(
+      "from where on a worker is busy, NAME=VALUE (batchSlotsFraction, prefillTokens, prefillStepFraction, kvBlocksFraction); repeatable",
+    ),
+  maxAttempts: count().default(3).describe("workers a request may be tried on before its first byte"),
+  maxWorkers: count().default(256).describe("replicas there is room for"),
+  indexBlocks: count()
+    .default(1_048_576)
+    .describe("KV blocks the index has room for; its memory is taken at the start"),
+  records: z
+    .enum(["full", "summary"])
+    .default("full")
+    .describe("what is kept of decisions: all candidates, or the choice"),
+  recordsKept: count().default(10_000).describe("decisions kept"),
+  seed: number(z.int().min(0)).default(0).describe("root of all chance in routing"),
+  askUsage: flag().default(true).describe("ask engines for the usage of streams; it is kept from clients that did not"),
+  maxBodyMegabytes: number(z.number().gt(0).max(1024)).default(32).describe("largest body"),
+  maxStreams: count().default(DEFAULT_LIMITS.maxStreams).describe("requests under way at once, in each process"),
+  connectSeconds: seconds()
+    .default(DEFAULT_LIMITS.connectMs / 1000)
+    .describe("time to reach a worker"),
+  firstByteSeconds: seconds()
+    .default(DEFAULT_LIMITS.firstByteMs / 1000)
+    .describe("time to the first token of a stream"),
+  gapSeconds: seconds()
+    .default(DEFAULT_LIMITS.gapMs / 1000)
+    .describe("time between two chunks of a stream"),
+  answerSeconds: seconds()
+    .default(DEFAULT_LIMITS.answerMs / 1000)
+    .describe("time to a whole answer that is not streamed"),
+  clientStallSeconds: seconds()
+    .default(DEFAULT_LIMITS.clientStallMs / 1000)
+    .describe("how long a client may leave its stream unread"),
+  drainSeconds: number(z.number().min(0).max(86_400))
+    .default(30)
+    .describe("time for requests under way to end after SIGTERM"),
+  healthSeconds: seconds().default(2).describe("time between two probes of a worker"),
+  processes: count().default(1).describe("proxy processes; above 1, one more decides for all of them"),
+});
+
+/** The settings of a gateway with all defaults in place. */
+export interface GatewaySettings {
+  readonly host: string;
+  readonly port: number;
+  readonly adminHost: string;
+  readonly adminPort: number;
+  readonly worker: readonly string[];
+  readonly discover?: string | undefined;
+  readonly policy: string;
+  readonly set: readonly string[];
+  readonly blockTokens: number;
+  readonly tokenizer: string;
+  readonly eventPlane: "auto" | "http" | "zmq" | "none";
+  readonly scrapeLoad: boolean;
+  readonly admission: AdmissionMode;
+  readonly queueRequests: number;
+  readonly queueSeconds: number;
+  readonly watermark: readonly string[];
+  readonly maxAttempts: number;
+  readonly maxWorkers: number;
+  readonly indexBlocks: number;
+  readonly records: RecordDetail;
+  readonly recordsKept: number;
+  readonly seed: number;
+  readonly askUsage: boolean;
+  readonly maxBodyMegabytes: number;
+  readonly maxStreams: number;
+  readonly connectSeconds: number;
+  readonly firstByteSeconds: number;
+  readonly gapSeconds: number;
+  readonly answerSeconds: number;
+  readonly clientStallSeconds: number;
+  readonly drainSeconds: number;
+  readonly healthSeconds: number;
+  readonly processes: number;
+}
+
+/** What was given before defaults, by key. */
+export type GivenSettings = Readonly<Record<string, unknown>>;
+
+/** Reads settings, or throws with one line that names the first that cannot be used. */
+export function readSettings(given: GivenSettings): GatewaySettings {
+  const { data, error } = settingsSchema.safeParse(given);
+  if (error !== undefined) throw inputProblem(error, given, "see warmpath gateway --help");
+  return data;
+}
+
+/** The keys with what is said about each, for help and reference. */
+export function settingKeys(): readonly {
+  readonly key: string;
+  readonly about: string;
+  readonly kind: "list" | "flag" | "value";
+  /** As it is shown; empty where there is none. */
+  readonly default: string;
+}[] {
+  return Object.entries(settingsSchema.shape).map(([key, schema]) => {
+    const { data } = schema.safeParse(undefined);
+    const kind = Array.isArray(data) ? "list" : typeof data === "boolean" ? "flag" : "value";
+    const shown = Array.isArray(data) ? data.join(" ") : String(data ?? "");
+    return { key, about: schema.description ?? "", kind, default: shown };
+  });
+}

@@ -1,0 +1,130 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { createPolicy } from "../../core/policy/registry.ts";
+import { Router } from "../../core/router.ts";
+import type { HttpMount } from "../../planes/http-mount/types.ts";
+import { LocalDecider } from "../local-decider.ts";
+import { AdminServer } from "./server.ts";
+
+let decider: LocalDecider;
+let admin: AdminServer;
+let url: string;
+
+beforeEach(async () => {
+  const router = new Router(createPolicy("kv-cost"), {
+    blockTokens: 16,
+    maxReplicas: 4,
+    maxBlocks: 1024,
+    records: { detail: "full", capacity: 10, candidateRows: 40 },
+  });
+  decider = new LocalDecider({ router });
+  for (const name of ["a", "b"]) decider.fleet.appeared({ name, url: `http://${name}:1`, model: "m", kvBlocks: 64 });
+  const mount: HttpMount = {
+    handle: (request, response) => {
+      if (request.url !== "/mounted") return false;
+      response.end("mounted");
+      return true;
+    },
+  };
+  admin = new AdminServer({ decider, mounts: [mount], settings: { port: 1 } });
+  url = await admin.listen();
+});
+
+afterEach(async () => {
+  await admin.close();
+  await decider.close();
+});
+
+async function call(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(url + path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
+  return { status: response.status, body: await response.json() };
+}
+
+function offer(id: string): void {
+  const preparation = { parseMs: 0, tokenizeMs: 0, hashMs: 0 };
+  const decided = { place: () => {}, shed: () => {}, over: () => {} };
+  decider.offer({ id, promptTokens: 20, sequence: Uint32Array.of(1, 2), blocks: 1, preparation }, decided);
+}
+
+describe("the admin API", () => {
+  test("lists workers with the load that is modelled and the load they report", async () => {
+    offer("x");
+    decider.router.report(1, { running: 3, waiting: 1, kvUsage: 0.5 }, 0);
+    const { body } = await call("GET", "/admin/workers");
+    expect(body).toMatchObject({
+      workers: [
+        {
+          name: "a",
+          state: "ready",
+          indexState: "approximate",
+          models: ["m"],
+          modelled: { inFlight: 1 },
+          reported: null,
+        },
+        { name: "b", modelled: { inFlight: 0 }, reported: { running: 3, waiting: 1, kvUsage: 0.5 } },
+      ],
+    });
+  });
+
+  test("drains a worker and lets it serve again", async () => {
+    expect(await call("POST", "/admin/workers/a/drain")).toMatchObject({ body: { workers: [{ state: "draining" }] } });
+    for (const id of ["1", "2", "3"]) offer(id);
+    expect(decider.router.describeLoad(0).modelled.inFlight).toBe(0);
+    expect(await call("POST", "/admin/workers/a/undrain")).toMatchObject({ body: { workers: [{ state: "ready" }] } });
+    expect((await call("POST", "/admin/workers/nobody/drain")).status).toBe(404);
+  });
+
+  test("shows the index", async () => {
+    offer("x");
+    const { body } = await call("GET", "/admin/index");
+    expect(body).toMatchObject({
+      blockTokens: 16,
+      blocks: 1,
+      replicas: [{ name: "a", state: "approximate" }, { name: "b" }],
+    });
+  });
+
+  test("lists decisions and explains one, candidate by candidate", async () => {
+    for (const id of ["x", "y"]) offer(id);
+    const { body: list } = await call("GET", "/admin/decisions?limit=1");
+    expect(list).toMatchObject({ decisions: [{ decision: 2, request: "y" }] });
+    const { body } = await call("GET", "/admin/decisions/2");
+    expect(body).toMatchObject({
+      decision: 2,
+      policy: "kv-cost",
+      unit: "blocks",
+      candidates: [
+        { replica: "a", inFlight: 1, cost: expect.any(Number) as number, terms: expect.any(Array) as unknown[] },
+        { replica: "b", inFlight: 0 },
+      ],
+    });
+    expect((await call("GET", "/admin/decisions/99")).status).toBe(404);
+    expect((await call("GET", "/admin/decisions?limit=0")).status).toBe(400);
+    expect(await call("GET", "/admin/decisions?request=x")).toMatchObject({ body: { decisions: [{ decision: 1 }] } });
+  });
+
+  test("changes knobs one by one, and the policy with its own defaults", async () => {
+    const changed = await call("PUT", "/admin/policy", { parameters: { overlap_score_weight: 2 } });
+    expect(changed.body).toMatchObject({ policy: "kv-cost", parameters: { overlap_score_weight: 2 } });
+    await call("PUT", "/admin/policy", { parameters: { router_temperature: 0.5 } });
+    expect(decider.router.policy.parameters).toMatchObject({ overlap_score_weight: 2, router_temperature: 0.5 });
+    expect(await call("PUT", "/admin/policy", { policy: "round-robin" })).toMatchObject({
+      body: { policy: "round-robin" },
+    });
+    const problems = await Promise.all([
+      call("PUT", "/admin/policy", { policy: "no-such" }),
+      call("PUT", "/admin/policy", { parameters: { no_such: 1 } }),
+      call("PUT", "/admin/policy", { parameters: [] }),
+    ]);
+    expect(problems.map(({ status }) => status)).toEqual([400, 400, 400]);
+    expect(decider.router.policy.name).toBe("round-robin");
+  });
+
+  test("shows accounts and settings, serves its mounts, and says what it does not know", async () => {
+    offer("x");
+    expect(await call("GET", "/admin/accounts")).toMatchObject({ body: { offered: 1, unfinished: 1, queued: 0 } });
+    expect(await call("GET", "/admin/settings")).toEqual({ status: 200, body: { port: 1 } });
+    expect(await (await fetch(`${url}/mounted`)).text()).toBe("mounted");
+    expect((await call("GET", "/nothing")).status).toBe(404);
+    expect((await call("DELETE", "/admin/policy")).status).toBe(405);
+  });
+});

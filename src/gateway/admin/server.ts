@@ -1,0 +1,169 @@
+import { once } from "node:events";
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WarmpathError } from "../../core/errors.ts";
+import { createPolicy } from "../../core/policy/registry.ts";
+import type { HttpMount } from "../../planes/http-mount/types.ts";
+import { jsonOf } from "../../wire/body.ts";
+import { field } from "../../wire/openai-usage.ts";
+import type { LocalDecider } from "../local-decider.ts";
+import { respondJson, respondWithError } from "../openai-errors.ts";
+import { readBody } from "../request-body.ts";
+import { type AdminSources, decisionSummary, explainedDecision, indexView, policyView, workersView } from "./views.ts";
+
+export interface AdminServerOptions {
+  readonly decider: LocalDecider;
+  /** Others who answer paths of this listener; they are asked first. */
+  readonly mounts?: readonly HttpMount[];
+  /** The settings the gateway runs with, to be shown. */
+  readonly settings?: object;
+}
+
+type Handler = (match: readonly string[], request: IncomingMessage, query: URLSearchParams) => Answer | Promise<Answer>;
+
+interface Answer {
+  readonly status?: number;
+  readonly body: object;
+}
+
+const MAX_BODY_BYTES = 64 * 1024;
+const DEFAULT_DECISIONS = 50;
+const MOST_DECISIONS = 1000;
+
+/**
+ * The operators' side of the gateway, on a listener of its own: what is known of workers, index and decisions, and the few
+ * things that may be changed while it runs. Whoever reaches it may change them, so it listens on this machine alone.
+ */
+export class AdminServer {
+  readonly #options: AdminServerOptions;
+  readonly #sources: AdminSources;
+  readonly #server: Server;
+  readonly #routes: readonly (readonly [method: string, path: RegExp, handler: Handler])[];
+
+  constructor(options: AdminServerOptions) {
+    this.#options = options;
+    const { decider } = options;
+    this.#sources = decider;
+    this.#routes = [
+      ["GET", /^\/admin\/workers$/, () => ({ body: { workers: workersView(this.#sources) } })],
+      ["GET", /^\/admin\/workers\/([^/]+)$/, ([name]) => this.#worker(name)],
+      ["POST", /^\/admin\/workers\/([^/]+)\/drain$/, ([name]) => this.#setDraining(name, true)],
+      ["POST", /^\/admin\/workers\/([^/]+)\/undrain$/, ([name]) => this.#setDraining(name, false)],
+      ["GET", /^\/admin\/index$/, () => ({ body: indexView(this.#sources) })],
+      ["GET", /^\/admin\/decisions$/, (_match, _request, query) => this.#decisions(query)],
+      ["GET", /^\/admin\/decisions\/(\d+)$/, ([decision]) => this.#decision(Number(decision))],
+      ["GET", /^\/admin\/policy$/, () => ({ body: policyView(this.#sources) })],
+      ["PUT", /^\/admin\/policy$/, (_match, request) => this.#setPolicy(request)],
+      ["GET", /^\/admin\/accounts$/, () => ({ body: { ...decider.router.accounting, queued: decider.router.queued } })],
+      ["GET", /^\/admin\/settings$/, () => ({ body: options.settings ?? {} })],
+    ];
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) => complain(response, error));
+    });
+  }
+
+  /** Starts to serve and returns the address; port 0 takes any free one. */
+  async listen(port = 0, host = "127.0.0.1"): Promise<string> {
+    this.#server.listen(port, host);
+    await once(this.#server, "listening");
+    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const mount of this.#options.mounts ?? []) if (mount.handle(request, response)) return;
+    const { pathname, searchParams } = new URL(request.url ?? "/", "http://admin");
+    if (pathname === "/metrics") {
+      const text = await this.#options.decider.metricsText();
+      response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
+      return;
+    }
+    let isKnownPath = false;
+    for (const [method, path, handler] of this.#routes) {
+      const match = path.exec(pathname);
+      if (match === null) continue;
+      isKnownPath = true;
+      if (method !== request.method) continue;
+      const { status = 200, body } = await handler(match.slice(1).map(decodeURIComponent), request, searchParams);
+      respondJson(response, status, JSON.stringify(body));
+      return;
+    }
+    const code = isKnownPath ? "method_not_allowed" : "not_found";
+    respondWithError(response, code, `nothing is served at ${request.method} ${pathname}`);
+  }
+
+  #worker(name: string): Answer {
+    const workers = workersView(this.#sources).filter(
+      (worker) => field(worker, "name") === name || field(worker, "worker") === name,
+    );
+    if (workers.length === 0) throw unknownWorker(name);
+    return { body: { workers } };
+  }
+
+  #setDraining(name: string, isDraining: boolean): Answer {
+    const { fleet } = this.#sources;
+    if (fleet.workers.every(({ worker }) => worker.name !== name)) throw unknownWorker(name);
+    if (isDraining) fleet.drain(name);
+    else fleet.undrain(name);
+    return this.#worker(name);
+  }
+
+  #decisions(query: URLSearchParams): Answer {
+    const { log } = this.#sources.router;
+    const request = query.get("request");
+    const wanted = Number(query.get("limit") ?? DEFAULT_DECISIONS);
+    if (!Number.isInteger(wanted) || wanted < 1 || wanted > MOST_DECISIONS) {
+      throw invalid(`limit must be a whole number from 1 to ${MOST_DECISIONS}, got "${query.get("limit")}"`);
+    }
+    const records = request === null ? log.latest(wanted) : log.attempts(request);
+    return { body: { decisions: records.map((record) => decisionSummary(record)) } };
+  }
+
+  #decision(decision: number): Answer {
+    const record = this.#sources.router.log.get(decision);
+    if (record !== undefined) return { body: explainedDecision(this.#sources, record) };
+    const error = { message: `decision ${decision} is not kept, or was never made`, code: "not_found" };
+    return { status: 404, body: { error } };
+  }
+
+  async #setPolicy(request: IncomingMessage): Promise<Answer> {
+    const read = await readBody(request, MAX_BODY_BYTES);
+    const body = read.kind === "read" ? jsonOf(read.bytes) : undefined;
+    const { router } = this.#sources;
+    const name = field(body, "policy") ?? router.policy.name;
+    const given = field(body, "parameters") ?? {};
+    if (typeof name !== "string") throw invalid("policy must be the name of a policy");
+    if (typeof given !== "object" || given === null || Array.isArray(given)) {
+      throw invalid("parameters must be an object");
+    }
+    // Knobs of the same policy are changed one by one; another policy starts from its own defaults.
+    const kept = name === router.policy.name ? router.policy.parameters : {};
+    this.#options.decider.setPolicy(createPolicy(name, { ...kept, ...given }));
+    const { name: policy, parameters } = router.policy;
+    return { body: { policy, parameters } };
+  }
+}
+
+function invalid(message: string): WarmpathError {
+  return new WarmpathError("WP_INVALID_INPUT", message);
+}
+
+function unknownWorker(name: string): WarmpathError {
+  return new WarmpathError("WP_UNKNOWN_REPLICA", `no worker is named ${JSON.stringify(name)}`);
+}
+
+function complain(response: ServerResponse, error: unknown): void {
+  if (!WarmpathError.isInstance(error)) {
+    respondWithError(response, "internal_error", error instanceof Error ? error.message : String(error));
+  } else {
+    const code = error.code === "WP_UNKNOWN_REPLICA" ? "not_found" : "invalid_request";
+    respondWithError(response, code, error.message);
+  }
+}

@@ -1,0 +1,265 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { NS_PER_SECOND } from "../core/clock.ts";
+import type { Effect } from "../core/effects.ts";
+import { sequenceHashes } from "../core/hash.ts";
+import type { FeedCapabilities, KvEvent } from "../core/kv-index/types.ts";
+import { createPolicy } from "../core/policy/registry.ts";
+import { Router } from "../core/router.ts";
+import type { DiscoveredWorker } from "../planes/discovery/types.ts";
+import type { EventListener, EventPlane } from "../planes/event/types.ts";
+import type { LoadListener } from "../planes/load/types.ts";
+import { FleetSync } from "./fleet-sync.ts";
+
+const SEQUENCE = sequenceHashes(
+  Uint32Array.from({ length: 64 }, (_, i) => i),
+  16,
+);
+
+/** A plane that the test speaks through, and that notes what it is asked. */
+class PlayedPlane implements EventPlane {
+  readonly counts = { events: 0, undecodable: 0, ignored: 0, reconnects: 0 };
+  readonly asked: string[] = [];
+  readonly listeners = new Map<string, EventListener>();
+  readonly capabilities: FeedCapabilities;
+
+  constructor(capabilities: FeedCapabilities) {
+    this.capabilities = capabilities;
+  }
+
+  subscribe(replica: string, listener: EventListener): ReturnType<EventPlane["subscribe"]> {
+    this.listeners.set(replica, listener);
+    this.asked.push(`subscribe ${replica}`);
+    return {
+      replay: (from, to) => this.asked.push(`replay ${replica} ${from} to ${to}`),
+      resync: () => this.asked.push(`resync ${replica}`),
+      catchUp: () => this.asked.push(`catch up ${replica}`),
+      close: () => {
+        this.asked.push(`close ${replica}`);
+        return Promise.resolve();
+      },
+    };
+  }
+
+  say(replica = "a"): EventListener {
+    const listener = this.listeners.get(replica);
+    if (listener === undefined) throw new Error(`nobody listens to ${replica}`);
+    return listener;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+const WORKER: DiscoveredWorker = { name: "a", url: "http://a" };
+
+const stored = (eventId: number): KvEvent => ({
+  kind: "stored",
+  parent: eventId === 0 ? null : SEQUENCE.slice(2 * eventId - 2, 2 * eventId),
+  engine: SEQUENCE.slice(2 * eventId, 2 * eventId + 2),
+  local: null,
+  incarnation: "1",
+  eventId,
+  tier: "device",
+});
+
+describe("a fleet kept in step with discovery", () => {
+  let nowNs: number;
+  let router: Router;
+  let effects: Effect[];
+  let heard: string[];
+
+  beforeEach(() => {
+    nowNs = 0;
+    router = new Router(createPolicy("kv-cost"), { blockTokens: 16, maxReplicas: 2, maxBlocks: 1024 });
+    effects = [];
+    heard = [];
+  });
+
+  function fleetOn(plane?: PlayedPlane): FleetSync {
+    return new FleetSync({
+      router,
+      clock: { nowNs: () => nowNs },
+      carryOut: (more) => effects.push(...more),
+      events: () => plane,
+      joined: (replica, { url }, dpRank) => heard.push(`joined ${replica} ${url} ${dpRank}`),
+      left: (replica, { url }) => heard.push(`left ${replica} ${url}`),
+      problem: (message) => heard.push(message),
+    });
+  }
+
+  const phases = (fleet: FleetSync): string[] => fleet.workers.map(({ phase, indexState }) => `${phase} ${indexState}`);
+  const cachedBlocks = (): number => router.index.match(SEQUENCE, 4).confirmed[0];
+  const offered = (id: string): string[] =>
+    router.offer({ id, promptTokens: 70, sequence: SEQUENCE, blocks: 4 }, nowNs).map(({ kind }) => kind);
+
+  test("gives a worker nothing before its state has come", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    expect(plane.asked).toEqual(["subscribe a", "catch up a"]);
+    expect(heard).toEqual(["joined 0 http://a 0"]);
+    expect(offered("early")).toEqual(["shed"]);
+    const run = { tier: "device", sequence: SEQUENCE, engine: null } as const;
+    plane.say().snapshot({ incarnation: "1", lastEventId: 9, runs: [run] });
+    plane.say().caughtUp();
+    expect(phases(fleet)).toEqual(["ready live"]);
+    expect(cachedBlocks()).toBe(4);
+    expect(offered("late")).toEqual(["place"]);
+  });
+
+  test("waits until lost events are settled, where a worker can only repeat its last ones", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: false });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    plane.say().event(stored(2));
+    plane.say().caughtUp();
+    expect(plane.asked.at(-1)).toBe("replay a 0 to 1");
+    expect(phases(fleet)).toEqual(["catching-up stale"]);
+    plane.say().replayUnavailable();
+    expect(phases(fleet)).toEqual(["ready partial"]);
+  });
+
+  test("serves a worker without its events when they do not come in time", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    nowNs = 4 * NS_PER_SECOND;
+    fleet.tick();
+    expect(phases(fleet)).toEqual(["catching-up empty"]);
+    nowNs = 5 * NS_PER_SECOND;
+    fleet.tick();
+    expect(phases(fleet)).toEqual(["ready empty"]);
+  });
+
+  test("serves a worker that has no events at once, by guessing", () => {
+    const fleet = fleetOn();
+    fleet.appeared(WORKER);
+    expect(phases(fleet)).toEqual(["ready approximate"]);
+  });
+
+  test("applies all changes that an engine sent under one id", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: false });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    const removed = { kind: "removed", engine: SEQUENCE.slice(4, 6), tier: "device" } as const;
+    plane.say().event({ ...stored(0), more: [stored(1), stored(2), stored(3), removed] });
+    plane.say().caughtUp();
+    expect(phases(fleet)).toEqual(["ready live"]);
+    expect(cachedBlocks()).toBe(2);
+  });
+
+  test("forgets the blocks of a worker that leaves, and what it says afterwards", async () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    plane.say().snapshot({ incarnation: "1", lastEventId: -1, runs: [] });
+    for (const id of [0, 1, 2]) plane.say().event(stored(id));
+    plane.say().caughtUp();
+    expect(cachedBlocks()).toBe(3);
+    fleet.left("a");
+    expect(cachedBlocks()).toBe(0);
+    expect(fleet.workers).toEqual([]);
+    plane.say().event(stored(3));
+    plane.say().load({ running: 1, waiting: 0, kvUsage: 0 });
+    expect(router.fleet.size).toBe(0);
+    expect(heard.at(-1)).toBe("left 0 http://a");
+    expect(plane.asked.at(-1)).toBe("close a");
+    await fleet.close();
+  });
+
+  test("refuses what waits when the last worker leaves", () => {
+    router = new Router(createPolicy("kv-cost"), {
+      blockTokens: 16,
+      maxReplicas: 2,
+      maxBlocks: 1024,
+      admission: { mode: "queue", watermarks: { batchSlotsFraction: 1 } },
+    });
+    const fleet = fleetOn();
+    fleet.appeared({ ...WORKER, batchSlots: 1 });
+    expect([...offered("first"), ...offered("second")]).toEqual(["place", "hold"]);
+    fleet.left("a");
+    expect(effects).toMatchObject([{ kind: "shed", request: "second" }]);
+  });
+
+  test("carries out what the router asks of a replica's source", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    plane.say().snapshot({ incarnation: "1", lastEventId: -1, runs: [] });
+    plane.say().event(stored(0));
+    plane.say().event(stored(2));
+    plane.say().replayUnavailable();
+    expect(plane.asked.slice(2)).toEqual(["replay a 1 to 1", "resync a"]);
+    nowNs = 3 * NS_PER_SECOND;
+    for (const effect of router.tick(nowNs)) if (effect.kind === "resync") fleet.request(effect);
+    expect(plane.asked.at(-1)).toBe("resync a");
+    expect(effects).toEqual([]);
+  });
+
+  test("treats a worker that is described differently as another one, and one that is not as the same", () => {
+    const fleet = fleetOn();
+    fleet.appeared(WORKER);
+    fleet.appeared({ ...WORKER });
+    fleet.changed({ ...WORKER });
+    expect(heard).toEqual(["joined 0 http://a 0"]);
+    fleet.changed({ ...WORKER, url: "http://elsewhere" });
+    expect(heard.slice(1)).toEqual(["left 0 http://a", "joined 0 http://elsewhere 0"]);
+  });
+
+  test("gives nothing to workers that are ill or being drained", () => {
+    const fleet = fleetOn();
+    fleet.appeared(WORKER);
+    fleet.setHealthy("a", false);
+    expect([...phases(fleet), ...offered("x")]).toEqual(["unhealthy approximate", "shed"]);
+    fleet.setHealthy("a", true);
+    fleet.drain("a");
+    expect([...phases(fleet), ...offered("y")]).toEqual(["draining approximate", "shed"]);
+    fleet.undrain("a");
+    expect([...phases(fleet), ...offered("z")]).toEqual(["ready approximate", "place"]);
+  });
+
+  test("has a replica for each rank, and says where there is no room", () => {
+    const fleet = fleetOn();
+    fleet.appeared({ ...WORKER, dpRanks: 3 });
+    expect(heard).toEqual([
+      "joined 0 http://a 0",
+      "joined 1 http://a 1",
+      "the fleet is full at maxReplicas 2; raise it to add a#2",
+    ]);
+    fleet.left("a");
+    expect(router.fleet.size).toBe(0);
+  });
+
+  test("guesses the cache of a worker that counts in other blocks, and says so", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared({ ...WORKER, blockTokens: 32 });
+    expect(phases(fleet)).toEqual(["ready approximate"]);
+    expect(heard).toContain(
+      "worker a has blocks of 32 tokens, the router counts in blocks of 16; its cache is guessed",
+    );
+  });
+
+  test("passes on load, from events and from whoever asks for it", () => {
+    let asked: LoadListener | undefined;
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = new FleetSync({
+      router,
+      clock: { nowNs: () => nowNs },
+      carryOut: () => undefined,
+      events: () => plane,
+      load: () => ({
+        watch: (_, listener) => {
+          asked = listener;
+          return { close: () => Promise.resolve() };
+        },
+      }),
+    });
+    fleet.appeared(WORKER);
+    plane.say().load({ running: 3, waiting: 1, kvUsage: 0.5 });
+    expect(router.describeLoad(0).reported?.running).toBe(3);
+    asked?.load({ running: 4, waiting: 1, kvUsage: 0.5 });
+    expect(router.describeLoad(0).reported?.running).toBe(4);
+  });
+});

@@ -1,0 +1,320 @@
+import { isDeepStrictEqual } from "node:util";
+import { NS_PER_SECOND, type Clock, type Nanoseconds } from "../core/clock.ts";
+import type { Effect, Replay, Resync } from "../core/effects.ts";
+import { WarmpathError } from "../core/errors.ts";
+import type { FeedState } from "../core/kv-index/event-feed.ts";
+import type { ReplicaSpec, ReplicaState } from "../core/replica.ts";
+import type { Router } from "../core/router.ts";
+import type { DiscoveredWorker, DiscoveryListener } from "../planes/discovery/types.ts";
+import type { EventAddress, EventListener, EventPlane, EventSubscription } from "../planes/event/types.ts";
+import type { LoadPlane, LoadWatch } from "../planes/load/types.ts";
+
+export interface FleetSyncOptions {
+  readonly router: Router;
+  readonly clock: Clock;
+  /** Carries out what the router wants of requests; what it wants of events is carried out here. */
+  readonly carryOut: (effects: readonly Effect[]) => void;
+  /** Where a worker's events come from; the cache of one without is guessed. */
+  readonly events?: (worker: DiscoveredWorker) => EventPlane | undefined;
+  /** Who asks a worker for its load, where it does not say it with its events. */
+  readonly load?: (worker: DiscoveredWorker) => LoadPlane | undefined;
+  /** A replica has its number; nothing is placed on it before this returns. */
+  readonly joined?: (replica: number, worker: DiscoveredWorker, dpRank: number) => void;
+  /** A replica is gone; its number may be another's at once. */
+  readonly left?: (replica: number, worker: DiscoveredWorker) => void;
+  readonly problem?: (message: string) => void;
+  /** A worker that has not told its state by then serves without; its index state says so. */
+  readonly caughtUpWithinNs?: Nanoseconds;
+}
+
+/** `catching-up` is not known well enough to be given work yet. */
+export type FleetPhase = "catching-up" | "ready" | "unhealthy" | "draining";
+
+/** One replica of a worker that was found. */
+export interface FleetMember {
+  readonly worker: DiscoveredWorker;
+  readonly dpRank: number;
+  readonly replica: number;
+  readonly phase: FleetPhase;
+  readonly indexState: FeedState | "approximate";
+}
+
+interface Member {
+  readonly worker: DiscoveredWorker;
+  readonly dpRank: number;
+  readonly replica: number;
+  readonly joinedNs: Nanoseconds;
+  /** The source has told all it can; the feed may still be sorting it out. */
+  hasHeardAll: boolean;
+  isCaughtUp: boolean;
+  isHealthy: boolean;
+  isDraining: boolean;
+  isGone: boolean;
+  subscription: EventSubscription | undefined;
+  loadWatch: LoadWatch | undefined;
+}
+
+const DEFAULT_CAUGHT_UP_WITHIN_NS: Nanoseconds = 5 * NS_PER_SECOND;
+
+/**
+ * Keeps the router's fleet the same as what is discovered. A worker that appears is listened to and catches up before it is
+ * given work; one that leaves loses its blocks at once. Nobody else adds, removes or changes the state of replicas.
+ */
+export class FleetSync implements DiscoveryListener {
+  readonly #options: FleetSyncOptions;
+  readonly #members = new Map<string, Member[]>();
+  readonly #byReplica = new Map<number, Member>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(options: FleetSyncOptions) {
+    this.#options = options;
+  }
+
+  get workers(): FleetMember[] {
+    return [...this.#byReplica.values()].map((member) => ({
+      worker: member.worker,
+      dpRank: member.dpRank,
+      replica: member.replica,
+      phase: phaseOf(member),
+      indexState: this.#options.router.indexState(member.replica),
+    }));
+  }
+
+  appeared(worker: DiscoveredWorker): void {
+    if (this.#members.has(worker.name)) {
+      this.changed(worker);
+      return;
+    }
+    const members: Member[] = [];
+    this.#members.set(worker.name, members);
+    const ranks = worker.dpRanks ?? 1;
+    for (let dpRank = 0; dpRank < ranks; dpRank++) {
+      const member = this.#join(worker, dpRank);
+      if (member !== undefined) members.push(member);
+    }
+  }
+
+  /** A worker that is not what it was is another worker under the same name. */
+  changed(worker: DiscoveredWorker): void {
+    const before = this.#members.get(worker.name)?.[0]?.worker;
+    if (before !== undefined && isDeepStrictEqual(before, worker)) return;
+    this.left(worker.name);
+    this.appeared(worker);
+  }
+
+  left(name: string): void {
+    const members = this.#members.get(name) ?? [];
+    this.#members.delete(name);
+    for (const member of members) this.#leave(member);
+  }
+
+  problem(message: string): void {
+    this.#options.problem?.(message);
+  }
+
+  /** Carries out what the router asks of a replica's event source. */
+  request(effect: Replay | Resync): void {
+    const subscription = this.#byReplica.get(effect.replica)?.subscription;
+    if (effect.kind === "replay") subscription?.replay(effect.fromEventId, effect.toEventId);
+    else subscription?.resync();
+  }
+
+  /** Whether a worker answers; one that does not gets nothing new. */
+  setHealthy(name: string, isHealthy: boolean): void {
+    this.#update(name, (member) => (member.isHealthy = isHealthy));
+  }
+
+  /** Lets a worker finish what it has and gives it nothing new. */
+  drain(name: string): void {
+    this.#update(name, (member) => (member.isDraining = true));
+  }
+
+  undrain(name: string): void {
+    this.#update(name, (member) => (member.isDraining = false));
+  }
+
+  /** Time has passed: who could not tell its state by now serves without. */
+  tick(): void {
+    const { clock, caughtUpWithinNs = DEFAULT_CAUGHT_UP_WITHIN_NS } = this.#options;
+    const nowNs = clock.nowNs();
+    for (const member of this.#byReplica.values()) {
+      if (member.isCaughtUp) continue;
+      if (nowNs - member.joinedNs >= caughtUpWithinNs) this.#serve(member);
+      else this.#serveIfKnown(member);
+    }
+  }
+
+  /** Stops listening to everybody; the router keeps what it knows. */
+  async close(): Promise<void> {
+    for (const member of this.#byReplica.values()) this.#stopListening(member);
+    await Promise.all(this.#closing);
+  }
+
+  #join(worker: DiscoveredWorker, dpRank: number): Member | undefined {
+    const { router, clock, joined } = this.#options;
+    const events = this.#eventsOf(worker);
+    const replica = this.#addReplica(specOf(worker, dpRank), events);
+    if (replica === undefined) return undefined;
+    const member: Member = {
+      worker,
+      dpRank,
+      replica,
+      joinedNs: clock.nowNs(),
+      hasHeardAll: false,
+      isCaughtUp: events === undefined,
+      isHealthy: true,
+      isDraining: false,
+      isGone: false,
+      subscription: undefined,
+      loadWatch: undefined,
+    };
+    this.#byReplica.set(replica, member);
+    // A new replica is ready by birth, so it is stopped before anybody can decide anything.
+    this.#setState(member, "down");
+    joined?.(replica, worker, dpRank);
+    this.#listen(member, events, router.fleet.name(replica));
+    if (member.isCaughtUp) this.#serve(member);
+    return member;
+  }
+
+  #addReplica(spec: ReplicaSpec, events: EventPlane | undefined): number | undefined {
+    try {
+      return this.#options.router.addReplica(spec, events?.capabilities);
+    } catch (error) {
+      // More workers than there is room for is the world's doing, not a mistake of the program.
+      if (!WarmpathError.isInstance(error) || error.code !== "WP_CAPACITY_EXCEEDED") throw error;
+      this.problem(error.message);
+      return undefined;
+    }
+  }
+
+  #eventsOf(worker: DiscoveredWorker): EventPlane | undefined {
+    const { router, events } = this.#options;
+    const { blockTokens } = worker;
+    if (blockTokens === undefined || blockTokens === router.blockTokens) return events?.(worker);
+    const blocks = `blocks of ${blockTokens} tokens, the router counts in blocks of ${router.blockTokens}`;
+    this.problem(`worker ${worker.name} has ${blocks}; its cache is guessed`);
+    return undefined;
+  }
+
+  #listen(member: Member, events: EventPlane | undefined, name: string): void {
+    const { worker, dpRank } = member;
+    if (events !== undefined) {
+      member.subscription = events.subscribe(name, this.#listener(member), addressOf(worker, dpRank));
+      member.subscription.catchUp();
+    }
+    member.loadWatch = this.#options.load?.(worker)?.watch(
+      worker.url,
+      {
+        load: (load) => this.#report(member, load),
+        problem: (message) => this.problem(message),
+      },
+      worker.dpRanks === undefined ? undefined : dpRank,
+    );
+  }
+
+  #listener(member: Member): EventListener {
+    const { router, clock } = this.#options;
+    const { replica } = member;
+    const heard = (effectsOf: (nowNs: Nanoseconds) => readonly Effect[]): void => {
+      if (member.isGone) return;
+      this.#carryOut(effectsOf(clock.nowNs()));
+      if (!member.isCaughtUp) this.#serveIfKnown(member);
+    };
+    return {
+      event: (event) => heard((nowNs) => router.applyEvent(replica, event, nowNs)),
+      snapshot: (snapshot) => heard((nowNs) => router.restore(replica, snapshot, nowNs)),
+      replayUnavailable: () => heard((nowNs) => router.replayUnavailable(replica, nowNs)),
+      load: (load) => this.#report(member, load),
+      caughtUp: () =>
+        heard(() => {
+          member.hasHeardAll = true;
+          return [];
+        }),
+    };
+  }
+
+  #report(member: Member, load: Parameters<Router["report"]>[1]): void {
+    if (!member.isGone) this.#options.router.report(member.replica, load, this.#options.clock.nowNs());
+  }
+
+  /** Everything was told and put in order, or the rest is known to be lost. */
+  #serveIfKnown(member: Member): void {
+    const state = this.#options.router.indexState(member.replica);
+    if (member.hasHeardAll && state !== "stale" && state !== "resyncing") this.#serve(member);
+  }
+
+  #serve(member: Member): void {
+    member.isCaughtUp = true;
+    this.#setState(member, stateOf(member));
+  }
+
+  #update(name: string, change: (member: Member) => void): void {
+    for (const member of this.#members.get(name) ?? []) {
+      change(member);
+      this.#setState(member, stateOf(member));
+    }
+  }
+
+  #setState(member: Member, state: ReplicaState): void {
+    const { router, clock } = this.#options;
+    if (router.fleet.state(member.replica) === state) return;
+    this.#carryOut(router.setState(member.replica, state, clock.nowNs()));
+  }
+
+  #leave(member: Member): void {
+    const { router, clock, left } = this.#options;
+    const { replica } = member;
+    member.isGone = true;
+    this.#byReplica.delete(replica);
+    this.#stopListening(member);
+    const effects = router.removeReplica(replica, clock.nowNs());
+    left?.(replica, member.worker);
+    this.#carryOut(effects);
+  }
+
+  #stopListening(member: Member): void {
+    for (const listening of [member.subscription, member.loadWatch]) {
+      if (listening === undefined) continue;
+      const closing = listening.close().finally(() => this.#closing.delete(closing));
+      this.#closing.add(closing);
+    }
+    member.subscription = undefined;
+    member.loadWatch = undefined;
+  }
+
+  #carryOut(effects: readonly Effect[]): void {
+    const others: Effect[] = [];
+    for (const effect of effects) {
+      if (effect.kind === "replay" || effect.kind === "resync") this.request(effect);
+      else others.push(effect);
+    }
+    if (others.length > 0) this.#options.carryOut(others);
+  }
+}
+
+function specOf(worker: DiscoveredWorker, dpRank: number): ReplicaSpec {
+  const { name, batchSlots, kvBlocks, stepTokens } = worker;
+  return {
+    worker: name,
+    dpRank,
+    ...(batchSlots !== undefined && { batchSlots }),
+    ...(kvBlocks !== undefined && { kvBlocks }),
+    ...(stepTokens !== undefined && { stepTokens }),
+  };
+}
+
+function addressOf({ url, events }: DiscoveredWorker, dpRank: number): EventAddress {
+  return { ...(events ?? { url }), dpRank };
+}
+
+function stateOf(member: Member): ReplicaState {
+  if (member.isDraining) return "draining";
+  return member.isCaughtUp && member.isHealthy ? "ready" : "down";
+}
+
+function phaseOf(member: Member): FleetPhase {
+  if (member.isDraining) return "draining";
+  if (!member.isHealthy) return "unhealthy";
+  return member.isCaughtUp ? "ready" : "catching-up";
+}

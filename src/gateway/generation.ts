@@ -1,0 +1,134 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { fullBlocks, sequenceHashes } from "../core/hash.ts";
+import type { PromptTokens } from "../planes/tokens/types.ts";
+import { jsonOf } from "../wire/body.ts";
+import {
+  type GenerationKind,
+  type GenerationRequest,
+  parseGenerationRequest,
+  withUsageAsked,
+} from "../wire/openai-request.ts";
+import type { OfferedRequest } from "./decider.ts";
+import type { PreparedRequest } from "./exchange.ts";
+import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
+import { readBody } from "./request-body.ts";
+
+export interface GenerationOptions {
+  readonly tokens: Pick<PromptTokens, "tokensOf">;
+  /** Tokens in a KV block, as the router was told. */
+  readonly blockTokens: number;
+  readonly maxBodyBytes: number;
+  /** Asks engines for the usage of streams, so that predictions can be checked; it is kept from clients that did not. */
+  readonly asksUsage: boolean;
+  /** Put in front of the numbers of requests, where several proxies share a decider. */
+  readonly idPrefix: string;
+}
+
+/** The headers of a client that concern the worker too. */
+const PASSED_ON: readonly string[] = [
+  "content-type",
+  "authorization",
+  "accept",
+  "traceparent",
+  "tracestate",
+  "x-request-id",
+];
+
+/** A request made ready, or the code of the error that it was answered with. */
+export type Preparation =
+  | { readonly prepared: PreparedRequest; readonly refusal?: undefined }
+  | { readonly prepared?: undefined; readonly refusal: GatewayErrorCode | "gone" };
+
+/** Reads requests and makes them ready: what is asked for, its tokens, its block hashes, and the bytes to send. */
+export class Generation {
+  readonly #options: GenerationOptions;
+  #requests = 0;
+
+  constructor(options: GenerationOptions) {
+    this.#options = options;
+  }
+
+  /** Makes a request ready, or answers it with what is wrong with it. */
+  async prepare(
+    kind: GenerationKind,
+    path: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Preparation> {
+    const arrivedMs = performance.now();
+    const { maxBodyBytes } = this.#options;
+    const read = await readBody(request, maxBodyBytes);
+    const refuse = (code: GatewayErrorCode, message: string, param?: string): Preparation => {
+      respondWithError(response, code, message, param);
+      return { refusal: code };
+    };
+    if (read.kind === "gone") return { refusal: "gone" };
+    if (read.kind === "too-large") {
+      response.setHeader("connection", "close");
+      return refuse("body_too_large", `the body has more than ${maxBodyBytes} bytes`);
+    }
+    const readMs = performance.now();
+    const body = jsonOf(read.bytes);
+    if (body === undefined) return refuse("invalid_json", "the body is not JSON");
+    const { request: wanted, problem } = parseGenerationRequest(kind, body);
+    if (problem !== undefined) return refuse("invalid_request", problem.message, problem.param);
+    const parsedMs = performance.now();
+    const encoded = this.#options.tokens.tokensOf(wanted.prompt);
+    // A promise is waited for only where there is one: a turn of the event loop is time to the first token.
+    const tokens = encoded instanceof Uint32Array ? encoded : await encoded;
+    const tokenizedMs = performance.now();
+    const offered = this.#offered(wanted, tokens, request.headers, parsedMs - readMs, tokenizedMs - parsedMs);
+    const asksUsage = wanted.isStreaming && !wanted.includesUsage && this.#options.asksUsage;
+    const outgoing = {
+      path,
+      headers: passedOn(request.headers),
+      body: asksUsage ? withUsageAsked(read.bytes, body as object) : read.bytes,
+      dropsUsage: asksUsage,
+    };
+    return { prepared: { offered, outgoing, isStreaming: wanted.isStreaming, arrivedMs } };
+  }
+
+  #offered(
+    wanted: GenerationRequest,
+    tokens: Uint32Array,
+    headers: IncomingHttpHeaders,
+    parseMs: number,
+    tokenizeMs: number,
+  ): OfferedRequest {
+    const { blockTokens, idPrefix } = this.#options;
+    const startedMs = performance.now();
+    const identity = wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt };
+    const sequence = sequenceHashes(tokens, blockTokens, identity);
+    const hashMs = performance.now() - startedMs;
+    const session = headers["x-warmpath-session"] ?? headers["x-dynamo-session-id"];
+    const priority = numberIn(headers["x-warmpath-priority"]);
+    const startWithinMs = numberIn(headers["x-warmpath-start-within-ms"]);
+    return {
+      id: `${idPrefix}${++this.#requests}`,
+      promptTokens: tokens.length,
+      sequence,
+      blocks: fullBlocks(tokens.length, blockTokens),
+      preparation: { parseMs, tokenizeMs, hashMs },
+      ...(wanted.maxOutputTokens !== undefined && { maxOutputTokens: wanted.maxOutputTokens }),
+      ...(typeof session === "string" && { session }),
+      ...(priority !== undefined && { priority }),
+      ...(startWithinMs !== undefined && { startWithinMs }),
+    };
+  }
+}
+
+function passedOn(headers: IncomingHttpHeaders): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of PASSED_ON) {
+    const value = headers[name];
+    if (typeof value === "string") kept[name] = value;
+  }
+  return kept;
+}
+
+/** The number in a header; undefined where there is none. */
+function numberIn(header: string | string[] | undefined): number | undefined {
+  if (typeof header !== "string" || header.trim() === "") return undefined;
+  const value = Number(header);
+  return Number.isFinite(value) ? value : undefined;
+}

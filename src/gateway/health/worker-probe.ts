@@ -1,0 +1,43 @@
+import { request } from "undici";
+import { jsonOf } from "../../wire/body.ts";
+import { field } from "../../wire/openai-usage.ts";
+
+/** What a worker answers when it is asked how it is. */
+export interface ProbeResult {
+  readonly isHealthy: boolean;
+  /** What it serves; undefined if it did not say. */
+  readonly models?: readonly string[];
+}
+
+/** Asks a worker how it is; never throws. */
+export type WorkerProbe = (url: string) => Promise<ProbeResult>;
+
+/** Asks over HTTP: `/health` for life, `/v1/models` for what is served. */
+export function httpProbe(timeoutMs: number): WorkerProbe {
+  const get = async (url: string): Promise<{ status: number; body: Uint8Array }> => {
+    const { statusCode: status, body } = await request(url, {
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return { status, body: new Uint8Array(await body.arrayBuffer()) };
+  };
+  return async (url) => {
+    try {
+      const health = await get(`${url}/health`);
+      if (health.status !== 200) return { isHealthy: false };
+      const models = await get(`${url}/v1/models`);
+      return models.status === 200 ? { isHealthy: true, ...modelsIn(models.body) } : { isHealthy: true };
+    } catch {
+      return { isHealthy: false };
+    }
+  };
+}
+
+function modelsIn(body: Uint8Array): { models?: readonly string[] } {
+  const data = field(jsonOf(body), "data");
+  if (!Array.isArray(data)) return {};
+  return {
+    models: data.flatMap((model) => (typeof field(model, "id") === "string" ? [field(model, "id") as string] : [])),
+  };
+}

@@ -1,0 +1,54 @@
+import type { AttemptEnd, GapCounts, OfferedRequest, Readiness } from "../decider.ts";
+
+/** Who a worker is and whether it may be given requests, as proxies remember it for when the decider is away. */
+export interface KnownWorker {
+  readonly name: string;
+  readonly url: string;
+  readonly dpRanks: number;
+  readonly isReady: boolean;
+}
+
+/** What proxies are told of the fleet, and that the decider is alive. */
+export interface FleetNews {
+  readonly workers: readonly KnownWorker[];
+  readonly models: readonly string[];
+  readonly readiness: Readiness;
+}
+
+const encoder = new TextEncoder();
+
+/** An offer as bytes: the hashes as they are, the rest as JSON in front of them. */
+export function encodeOffer(request: OfferedRequest): { head: Uint8Array; hashes: Uint8Array } {
+  const { sequence, blocks, ...rest } = request;
+  const json = encoder.encode(JSON.stringify({ ...rest, blocks }));
+  const head = new Uint8Array(4 + json.length);
+  new DataView(head.buffer).setUint32(0, json.length, true);
+  head.set(json, 4);
+  return { head, hashes: new Uint8Array(sequence.buffer, sequence.byteOffset, 8 * blocks) };
+}
+
+export function decodeOffer(payload: Buffer): OfferedRequest {
+  const length = payload.readUInt32LE(0);
+  const rest = JSON.parse(payload.toString("utf8", 4, 4 + length)) as Omit<OfferedRequest, "sequence">;
+  // A copy, because the bytes are the socket's and need not lie where numbers may.
+  const bytes = Uint8Array.from(payload.subarray(4 + length));
+  return { ...rest, sequence: new Uint32Array(bytes.buffer) };
+}
+
+interface WrittenEnd extends Omit<AttemptEnd, "gaps"> {
+  readonly gaps?: { readonly counts: readonly number[]; readonly sumSeconds: number };
+}
+
+/** An end as JSON can carry it. */
+export function writableEnd(end: AttemptEnd): object {
+  const { gaps, ...rest } = end;
+  if (gaps === undefined) return rest;
+  return { ...rest, gaps: { counts: [...gaps.counts], sumSeconds: gaps.sumSeconds } };
+}
+
+export function decodeEnd(payload: Buffer): AttemptEnd {
+  const { gaps, ...rest } = JSON.parse(payload.toString()) as WrittenEnd;
+  if (gaps === undefined) return rest;
+  const counted: GapCounts = { counts: Uint32Array.from(gaps.counts), sumSeconds: gaps.sumSeconds };
+  return { ...rest, gaps: counted };
+}

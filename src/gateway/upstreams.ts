@@ -1,0 +1,50 @@
+import { type Dispatcher, Pool } from "undici";
+
+export interface UpstreamsOptions {
+  /** How long it may take to reach a worker. */
+  readonly connectMs: number;
+}
+
+interface Upstream {
+  readonly pool: Pool;
+  usedMs: number;
+}
+
+/** Connections to a worker that nothing was sent to for so long are given up with it. */
+const IDLE_MS = 300_000;
+
+/** Kept-alive connections to workers, by origin. */
+export class Upstreams {
+  readonly #options: UpstreamsOptions;
+  readonly #upstreams = new Map<string, Upstream>();
+
+  constructor(options: UpstreamsOptions) {
+    this.#options = options;
+  }
+
+  get(origin: string): Dispatcher {
+    let upstream = this.#upstreams.get(origin);
+    if (upstream === undefined) {
+      // Deadlines for answers are the exchange's: what is late depends on the request, and a paused stream is not late.
+      const limits = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: this.#options.connectMs } };
+      upstream = { pool: new Pool(origin, limits), usedMs: 0 };
+      this.#upstreams.set(origin, upstream);
+    }
+    upstream.usedMs = performance.now();
+    return upstream.pool;
+  }
+
+  /** Gives up the connections to workers that have left. */
+  prune(nowMs: number): void {
+    for (const [origin, { pool, usedMs }] of this.#upstreams) {
+      if (nowMs - usedMs < IDLE_MS || pool.stats.running > 0) continue;
+      this.#upstreams.delete(origin);
+      void pool.close();
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(({ pool }) => pool.destroy()));
+    this.#upstreams.clear();
+  }
+}

@@ -1,0 +1,68 @@
+import { replicaName } from "../core/fleet.ts";
+import type { DiscoveredWorker } from "../planes/discovery/types.ts";
+
+/** A replica in the directory, under the number that the router knows it by. */
+export interface ListedWorker {
+  readonly replica: number;
+  /** Name of the replica: the worker's, and the rank where it is not the only one. */
+  readonly name: string;
+  readonly worker: string;
+  /** Origin that requests go to. */
+  readonly url: string;
+  readonly dpRank: number;
+}
+
+/** Knows which address belongs to which replica, and what workers say they serve. */
+export class WorkerDirectory {
+  readonly #replicas = new Map<number, ListedWorker>();
+  readonly #models = new Map<string, readonly string[]>();
+  readonly #listeners = new Set<() => void>();
+
+  joined(replica: number, { name: worker, url, model }: DiscoveredWorker, dpRank: number): void {
+    const name = replicaName({ worker, dpRank });
+    this.#replicas.set(replica, { replica, name, worker, url: new URL(url).origin, dpRank });
+    if (model !== undefined && !this.#models.has(worker)) this.#models.set(worker, [model]);
+    this.#changed();
+  }
+
+  left(replica: number, { name }: DiscoveredWorker): void {
+    this.#replicas.delete(replica);
+    if (this.list().every(({ worker }) => worker !== name)) this.#models.delete(name);
+    this.#changed();
+  }
+
+  get(replica: number): ListedWorker | undefined {
+    return this.#replicas.get(replica);
+  }
+
+  list(): readonly ListedWorker[] {
+    return [...this.#replicas.values()];
+  }
+
+  /** Every model that some worker serves, each once. */
+  models(): readonly string[] {
+    return [...new Set([...this.#models.values()].flat())].sort();
+  }
+
+  modelsOf(worker: string): readonly string[] {
+    return this.#models.get(worker) ?? [];
+  }
+
+  /** Notes what a worker says it serves. */
+  setModels(worker: string, models: readonly string[]): void {
+    if (this.list().every((listed) => listed.worker !== worker)) return;
+    if (this.modelsOf(worker).join("\n") === models.join("\n")) return;
+    this.#models.set(worker, models);
+    this.#changed();
+  }
+
+  /** Calls back after every change, until called off. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
+  }
+}
