@@ -2,7 +2,8 @@ import { type Dispatcher, Pool } from "undici";
 
 /** What a run of streams gave. */
 export interface StreamRun {
-  readonly chunks: number;
+  /** Chunks that came while all streams were open. */
+  readonly steadyChunks: number;
   readonly ttftMs: readonly number[];
 }
 
@@ -43,11 +44,20 @@ function text(name: string, tokens: number): string {
 /** Holds so many streams open, each asking again as soon as it has ended, until every one has asked `requests` times. */
 export async function runStreams(
   url: string,
-  options: { streams: number; requests: number; chunks: number; body: (stream: number, request: number) => string },
+  options: {
+    streams: number;
+    requests: number;
+    chunks: number;
+    body: (stream: number, request: number) => string;
+    /** Told when all streams are open, and when the first of them has ended. */
+    steady?: (isSteady: boolean) => void;
+  },
 ): Promise<StreamRun> {
   const pool = new Pool(url);
   const ttftMs: number[] = [];
-  let chunks = 0;
+  let steadyChunks = 0;
+  let begun = 0;
+  let ended = 0;
   const lanes = Array.from({ length: options.streams }, async (_, stream) => {
     // Clients that do not know each other do not start at the same moment.
     await new Promise((resolve) => setTimeout(resolve, (stream / options.streams) * SPREAD_MS));
@@ -56,15 +66,20 @@ export async function runStreams(
       const sentMs = performance.now();
       let isFirst = true;
       await ask(pool, body, options.chunks, (chunk) => {
-        if (isFirst) ttftMs.push(performance.now() - sentMs);
+        if (isFirst) {
+          ttftMs.push(performance.now() - sentMs);
+          if (++begun === options.streams) options.steady?.(true);
+        }
         isFirst = false;
-        for (let at = chunk.indexOf("\n\n"); at >= 0; at = chunk.indexOf("\n\n", at + 2)) chunks++;
+        if (begun < options.streams || ended > 0) return;
+        for (let at = chunk.indexOf("\n\n"); at >= 0; at = chunk.indexOf("\n\n", at + 2)) steadyChunks++;
       });
+      if (++ended === 1) options.steady?.(false);
     }
   });
   await Promise.all(lanes);
   await pool.close();
-  return { chunks, ttftMs };
+  return { steadyChunks, ttftMs };
 }
 
 /** Sends so many small requests, `atOnce` of them at a time. */

@@ -69,7 +69,7 @@ async function measure(options: GatewayMeasureRequest): Promise<object> {
     cpuMsPer1000Requests: { gateway: small.gateway.cpuMsPer1000, passThrough: small.passThrough.cpuMsPer1000 },
     requestsBefore: options.smallRequests,
     residentMegabytesAfter: small.gateway.residentMegabytes,
-    rounds,
+    perRound: rounds,
   };
 }
 
@@ -89,9 +89,10 @@ async function runRound(targets: Targets, streams: number, round: number): Promi
   for (let turn = 0; turn < TURNS; turn++) {
     for (const name of names) {
       const { url, pids } = targets[name];
-      const before = cpuSeconds(pids);
-      sums[name].chunks += (await runStreams(url, FORWARDING)).chunks;
-      sums[name].spent += cpuSeconds(pids) - before;
+      const steady = (isSteady: boolean): void => {
+        sums[name].spent += isSteady ? -cpuSeconds(pids) : cpuSeconds(pids);
+      };
+      sums[name].chunks += (await runStreams(url, { ...FORWARDING, steady })).steadyChunks;
       // Requests are numbered on, so that what a turn calls new nobody has seen.
       const first = (round * TURNS + turn) * 1000;
       const body = (stream: number, number: number): string => chatBody(stream, first + number);

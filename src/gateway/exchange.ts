@@ -3,6 +3,7 @@ import type { ShedReason } from "../core/admission/types.ts";
 import { encodeError } from "../wire/openai-reply.ts";
 import type { TokenUsage } from "../wire/openai-usage.ts";
 import { sseEvent } from "../wire/sse.ts";
+import { ChunkWriter } from "./chunk-writer.ts";
 import type { AttemptEnd, AttemptFault, DecidedRequest, Decider, OfferedRequest, Placement } from "./decider.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GapRecorder } from "./metrics/gap-recorder.ts";
@@ -45,6 +46,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
   readonly #response: ServerResponse;
   readonly #prepared: PreparedRequest;
   readonly #id: string;
+  readonly #writer: ChunkWriter;
   #attempt: Attempt | undefined;
   /** What the client is told if the end that was reported is the last. */
   #answer: (() => void) | undefined;
@@ -64,7 +66,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#response = response;
     this.#prepared = prepared;
     this.#id = prepared.offered.id;
-    response.on("drain", () => this.#drained());
+    this.#writer = new ChunkWriter(response, () => this.#drained());
     response.on("close", () => this.#giveUp("client-left"));
     context.decider.offer(prepared.offered, this);
   }
@@ -100,7 +102,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
   streamed(headers: IncomingHttpHeaders, chunk: Uint8Array, tokens: number): boolean {
     const response = this.#response;
     if (!response.headersSent) response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
-    const mayGoOn = response.write(chunk);
+    const mayGoOn = this.#writer.write(chunk);
     const nowMs = performance.now();
     this.#lastChunkMs = nowMs;
     if (tokens > 0) this.#grew(tokens, nowMs);
