@@ -3,6 +3,7 @@ import { hashBlocks, NO_IDENTITY } from "../../src/core/hash.ts";
 import { EventFeed, type FeedRequest } from "../../src/core/kv-index/event-feed.ts";
 import type { KvEvent, ReplicaSnapshot } from "../../src/core/kv-index/types.ts";
 import type { ReportedLoad } from "../../src/core/load/load-description.ts";
+import { Heard } from "../support/heard.ts";
 import type {
   EventAddress,
   EventListener,
@@ -42,45 +43,38 @@ export interface EventPlaneUnderTest {
 
 /** Notes what it hears and lets a test wait for it. */
 class NotingListener implements EventListener {
-  readonly heard: string[] = [];
+  readonly #heard: Heard = new Heard();
   readonly events: KvEvent[] = [];
   readonly loads: ReportedLoad[] = [];
-  #waiting: (() => void)[] = [];
 
   event(event: KvEvent): void {
     this.events.push(event);
-    this.#note(`event ${event.eventId}`);
+    this.#heard.note(`event ${event.eventId}`);
   }
 
   snapshot({ lastEventId }: ReplicaSnapshot): void {
-    this.#note(`snapshot ${lastEventId}`);
+    this.#heard.note(`snapshot ${lastEventId}`);
   }
 
   replayUnavailable(): void {
-    this.#note("unavailable");
+    this.#heard.note("unavailable");
   }
 
   load(load: ReportedLoad): void {
     this.loads.push(load);
-    this.#note(`load ${load.running}`);
+    this.#heard.note(`load ${load.running}`);
   }
 
   caughtUp(): void {
-    this.#note("caught up");
+    this.#heard.note("caught up");
   }
 
-  /** Resolves once this was heard. */
-  async until(what: string): Promise<void> {
-    while (!this.heard.includes(what)) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
+  get heard(): string[] {
+    return this.#heard.notes;
   }
 
-  #note(what: string): void {
-    this.heard.push(what);
-    for (const resolve of this.#waiting.splice(0)) resolve();
+  until(what: string): Promise<void> {
+    return this.#heard.until(what);
   }
 }
 

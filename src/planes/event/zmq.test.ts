@@ -7,6 +7,7 @@ import { sequenceFrame } from "./parts/zmq-frames.ts";
 import type { EventListener, EventSubscription } from "./types.ts";
 import { ZmqEventPublisher } from "./zmq-publisher.ts";
 import { ZmqEventPlane } from "./zmq.ts";
+import { Heard } from "../../../test/support/heard.ts";
 
 const BLOCK_TOKENS = 4;
 const LOCAL = "tcp://127.0.0.1:*";
@@ -15,11 +16,10 @@ const cleared = (eventId: number): KvEvent => ({ kind: "cleared", tier: "device"
 
 /** Puts what it hears into a feed, carries out what that asks for, and lets a test wait. */
 class Hearing implements EventListener {
-  readonly heard: string[] = [];
+  readonly #heard: Heard = new Heard();
   readonly feed: EventFeed;
   readonly events: KvEvent[] = [];
   subscription: EventSubscription | undefined;
-  #waiting: (() => void)[] = [];
 
   constructor(plane: ZmqEventPlane) {
     const sink = { apply: () => undefined, clear: () => this.heard.push("clear"), restore: () => undefined };
@@ -30,38 +30,33 @@ class Hearing implements EventListener {
     this.events.push(event);
     const request = this.feed.accept(event, 0);
     if (request?.kind === "replay") this.subscription?.replay(request.fromEventId, request.toEventId);
-    this.#note(`event ${event.eventId}`);
+    this.#heard.note(`event ${event.eventId}`);
   }
 
   snapshot(snapshot: ReplicaSnapshot): void {
     this.feed.restore(snapshot, 0);
-    this.#note(`snapshot ${snapshot.lastEventId}`);
+    this.#heard.note(`snapshot ${snapshot.lastEventId}`);
   }
 
   replayUnavailable(): void {
     this.feed.replayUnavailable(0);
-    this.#note("unavailable");
+    this.#heard.note("unavailable");
   }
 
   load(): void {
-    this.#note("load");
+    this.#heard.note("load");
   }
 
   caughtUp(): void {
-    this.#note("caught up");
+    this.#heard.note("caught up");
   }
 
-  async until(what: string): Promise<void> {
-    while (!this.heard.includes(what)) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
+  get heard(): string[] {
+    return this.#heard.notes;
   }
 
-  #note(what: string): void {
-    this.heard.push(what);
-    for (const resolve of this.#waiting.splice(0)) resolve();
+  until(what: string): Promise<void> {
+    return this.#heard.until(what);
   }
 }
 
