@@ -41,6 +41,7 @@ export class PlacementView implements CandidateView {
   readonly load: LoadColumns;
   readonly #seed: number;
   readonly #none: Int32Array;
+  #sequence: Uint32Array = new Uint32Array(0);
 
   constructor(
     options: { readonly maxReplicas: number; readonly blockTokens: number; readonly seed: number },
@@ -70,10 +71,15 @@ export class PlacementView implements CandidateView {
     this.candidates[this.count++] = replica;
   }
 
+  prefixKey(blocks: number): number {
+    return mixPair(this.#sequence[2 * blocks - 2], this.#sequence[2 * blocks - 1]);
+  }
+
   describe(request: RoutedRequest, now: Circumstances): void {
     this.nowNs = now.nowNs;
     this.promptTokens = request.promptTokens;
     this.promptBlocks = request.blocks;
+    this.#sequence = request.sequence;
     this.expectedOutputTokens = now.expectedOutputTokens;
     this.mayHold = now.mayHold;
     this.sessionKey = sessionKey(request);

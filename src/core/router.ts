@@ -324,6 +324,7 @@ export class Router {
     }
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
     view.lastChosen[replica] = decision;
+    this.#policy.observe({ kind: "placed", nowNs, replica });
     open.attempts = attempt;
     open.heldNs = undefined;
     open.replica = replica;

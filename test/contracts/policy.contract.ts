@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { candidateView } from "../../src/core/policy/candidate-view.ts";
 import { goesBefore, type TieBreak } from "../../src/core/policy/lowest-cost.ts";
 import type { CandidateView, Choice, Explanation, Policy } from "../../src/core/policy/types.ts";
-import { hashString, Rng } from "../../src/core/rng.ts";
+import { hashString, mixPair, Rng } from "../../src/core/rng.ts";
 
 /** A policy with its knobs set, and what it promises about ties. */
 export interface PolicyVariant {
@@ -105,6 +105,10 @@ class FleetView implements CandidateView {
     kvBlocks: new Int32Array(MOST_REPLICAS),
     stepTokens: new Int32Array(MOST_REPLICAS),
   };
+
+  prefixKey(blocks: number): number {
+    return mixPair(this.sessionKey, blocks);
+  }
 
   /** Half of the fleets have figures so small that ties abound, the others are spread over realistic ranges. */
   randomize(rng: Rng): void {

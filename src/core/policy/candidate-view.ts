@@ -32,6 +32,8 @@ export interface RequestRow {
   readonly blockTokens?: number;
   readonly expectedOutputTokens?: number;
   readonly session?: string;
+  /** What the prompt begins with: two requests of one name have the same blocks as far as anybody looks. */
+  readonly prefix?: string;
   readonly chance?: number;
   readonly mayHold?: boolean;
   readonly nowNs?: number;
@@ -55,6 +57,7 @@ export function candidateView(request: RequestRow, rows: readonly CandidateRow[]
     blockTokens,
     expectedOutputTokens: request.expectedOutputTokens ?? 0,
     sessionKey: hashString(request.session ?? ""),
+    prefixKey: (blocks) => hashString(`${request.prefix ?? ""}/${blocks}`),
     chance: request.chance ?? 0,
     mayHold: request.mayHold ?? false,
     count: eligible.length,

@@ -16,6 +16,8 @@ export interface CandidateView {
   readonly expectedOutputTokens: number;
   /** 32-bit hash of the session, or of the prompt's first blocks where it has none. */
   readonly sessionKey: number;
+  /** 32-bit hash of the prompt's first `blocks` full blocks, at least one. */
+  prefixKey(blocks: number): number;
   /** 32 random bits drawn for this decision; the only source of chance a policy has. */
   readonly chance: number;
   /** Whether holding the request in the router's queue is possible. */
@@ -82,6 +84,8 @@ export interface SignalledLoad {
 
 /** What happened to a request, for policies that learn. Times are of the driver's clock. */
 export type PolicySignal =
+  /** The choice just made was carried out. */
+  | { readonly kind: "placed"; readonly nowNs: Nanoseconds; readonly replica: number }
   | {
       readonly kind: "first-token";
       readonly nowNs: Nanoseconds;

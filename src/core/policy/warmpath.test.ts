@@ -110,4 +110,73 @@ describe("warmpath", () => {
     expect(policy.explain(view)).not.toEqual(before);
     expect(policy.explain(view, learned)).toEqual(before);
   });
+
+  describe("with a prefix whose only holder is busy, and an idle replica without it", () => {
+    const warm = {
+      name: "warm",
+      ...HOLDER,
+      inFlight: 6,
+      decoding: 5,
+      pendingPrefillTokens: 400,
+      contextTokens: 20_000,
+    };
+    const rows: readonly CandidateRow[] = [warm, { name: "cold" }];
+
+    /** How many requests of a prefix go to the holder before one goes elsewhere; each is carried out `everyNs` after the last. */
+    const requestsUntilCopied = (policy: Policy, everyNs: number, holder: CandidateRow = warm): number => {
+      for (let count = 0; count < 1_000; count++) {
+        const nowNs = count * everyNs;
+        const choice = policy.choose(candidateView({ ...REQUEST, prefix: "hot", nowNs }, [holder, rows[1]]));
+        if (choice.kind !== "place") throw new Error("nothing was placed");
+        if (choice.replica === 1) return count;
+        policy.observe({ kind: "placed", nowNs, replica: choice.replica });
+      }
+      return Infinity;
+    };
+
+    it("copies it once the waits behind the holder have cost as much as a copy does", () => {
+      const copied = requestsUntilCopied(createPolicy("warmpath"), 1e9);
+      expect(copied).toBeGreaterThan(1);
+      expect(copied).toBeLessThan(100);
+    });
+
+    it("makes no copy of a prefix that is rarely asked for", () => {
+      expect(requestsUntilCopied(createPolicy("warmpath"), 300e9)).toBe(Infinity);
+    });
+
+    it("makes none on purpose if it may take no time to pay for itself", () => {
+      expect(requestsUntilCopied(createPolicy("warmpath", { paybackSeconds: 0 }), 1e9)).toBe(Infinity);
+    });
+
+    it("takes waiting for a prefix that is still being computed for no sign of lasting need", () => {
+      const computing = { ...warm, confirmedBlocks: 0 };
+      expect(requestsUntilCopied(createPolicy("warmpath"), 1e9, computing)).toBe(Infinity);
+    });
+
+    it("remembers nothing of a choice that was not carried out", () => {
+      const policy = createPolicy("warmpath");
+      const view = candidateView({ ...REQUEST, prefix: "hot" }, rows);
+      for (let i = 0; i < 1_000; i++) policy.choose(view);
+      expect(chosen(rows, { ...REQUEST, prefix: "hot" }, policy)).toBe("warm");
+    });
+
+    it("begins to save for the next copy when one is made", () => {
+      const policy = createPolicy("warmpath");
+      const first = requestsUntilCopied(policy, 1e9);
+      policy.observe({ kind: "placed", nowNs: first * 1e9, replica: 1 });
+      expect(requestsUntilCopied(policy, 1e9)).toBeGreaterThan(1);
+    });
+
+    it("shows what a copy is worth, so that the chosen one has the lowest cost", () => {
+      const policy = createPolicy("warmpath");
+      const nowNs = requestsUntilCopied(policy, 1e9) * 1e9;
+      const view = candidateView({ ...REQUEST, prefix: "hot", nowNs }, rows);
+      const [holder, copy] = policy.explain(view).candidates;
+      expect(copy.cost).toBeLessThan(holder.cost);
+      expect(copy.terms.find(({ name }) => name === "worth of a copy")?.value).toBeLessThan(0);
+      for (const { cost, terms: parts } of [holder, copy]) {
+        expect(parts.reduce((sum, { value }) => sum + value, 0)).toBeCloseTo(cost, 6);
+      }
+    });
+  });
 });

@@ -1,7 +1,7 @@
 /**
  * Warmpath: sends a request where it does the least harm, in milliseconds. docs/policy.md has the reasons and the evidence.
  *
- *   harm = urgency × time to first token + own decode + delay of others + eviction
+ *   harm = urgency × time to first token + own decode + delay of others + eviction − worth of a copy
  *
  * - time to first token: slot wait + memory wait + what is left of the step under way + prompts ahead + own uncached prompt,
  *   all with the batch decoding along;
@@ -13,33 +13,29 @@
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
  * as they do, because then harm to others is what makes everybody's first token late.
  *
+ * A copy of a prefix is worth something where its holders are busy: what its lack has cost the requests of that prefix lately,
+ * for as long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
+ *
  * Times come from a `SpeedModel` that learns from streamed tokens and starts from a prior that fits any accelerator to within a
  * factor the first signals settle.
  */
+import { CopyLedger, MEMORY_NS } from "./copy-ledger.ts";
+import { type Beliefs, createHarm, type Harm, harmTerms, judge } from "./harm.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
-import {
-  CONTEXT_TOKEN,
-  PAIR,
-  PROMPT_BATCH,
-  PROMPT_TOKEN,
-  SEQUENCE,
-  SPEED_TERMS,
-  SpeedModel,
-  STEP,
-} from "./speed-model.ts";
+import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
 import type {
   CandidateView,
   Choice,
-  CostTerm,
   Explanation,
+  Placement,
   Policy,
   PolicyDefinition,
   PolicyParameters,
   PolicySignal,
 } from "./types.ts";
 
-const NS_PER_MS = 1e6;
+const NS_PER_S = 1e9;
 const HOLD: Choice = { kind: "hold" };
 
 /** How much of a new signal goes into the learned share of cached prompt tokens. */
@@ -48,25 +44,17 @@ const HIT_GAIN = 0.01;
 const TOKENS_NOISE = 0.2;
 const FIRST_TOKEN_NOISE = 0.5;
 
-/** A learned state as numbers: the terms, the hit share, then for each candidate its factor and pending pairs. */
+/** A learned state as numbers: the terms, the hit share, the worth of a copy, then for each candidate its factor and pending pairs. */
 const HIT_SHARE = SPEED_TERMS.length;
-const PER_CANDIDATE = HIT_SHARE + 1;
+const COPY_WORTH = HIT_SHARE + 1;
+const PER_CANDIDATE = COPY_WORTH + 1;
 const CANDIDATE_NUMBERS = 2;
 
-/** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
-interface Harm {
-  slotWaitNs: number;
-  memoryWaitNs: number;
-  stepNs: number;
-  aheadNs: number;
-  promptNs: number;
-  decodeNs: number;
-  stallNs: number;
-  slowdownNs: number;
-  evictionNs: number;
-  /** Urgency and the sum. */
-  urgency: number;
-  totalNs: number;
+/** What a decision does to the ledger once it is carried out. */
+interface Claim {
+  kind: "none" | "charge" | "settle";
+  key: number;
+  costMs: number;
 }
 
 class Warmpath implements Policy {
@@ -74,24 +62,25 @@ class Warmpath implements Policy {
   readonly usesActivePrefix = false;
   readonly parameters: PolicyParameters;
   readonly #speeds: SpeedModel;
+  readonly #copies: CopyLedger = new CopyLedger();
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
   readonly #expectedCredit: number;
-  readonly #harm: Harm = {
-    slotWaitNs: 0,
-    memoryWaitNs: 0,
-    stepNs: 0,
-    aheadNs: 0,
-    promptNs: 0,
-    decodeNs: 0,
-    stallNs: 0,
-    slowdownNs: 0,
-    evictionNs: 0,
+  readonly #paybackNs: number;
+  readonly #harm: Harm = createHarm();
+  readonly #beliefs: { -readonly [name in keyof Beliefs]: Beliefs[name] } = {
+    coefficientsNs: [],
+    factor: 1,
+    pendingPairs: 0,
+    heldBlocks: 0,
+    hitShare: 0,
     urgency: 0,
-    totalNs: 0,
   };
+  readonly #claim: Claim = { kind: "none", key: 0, costMs: 0 };
+  /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
   #costs: Float64Array = new Float64Array(64);
+  #warmCosts: Float64Array = new Float64Array(64);
   #hitShare = 0;
 
   constructor(parameters: PolicyParameters) {
@@ -100,31 +89,26 @@ class Warmpath implements Policy {
     this.#busyUrgency = numberParameter(parameters, "busyUrgency");
     this.#queueHalf = numberParameter(parameters, "queueHalf");
     this.#expectedCredit = numberParameter(parameters, "expectedCredit");
+    this.#paybackNs = numberParameter(parameters, "paybackSeconds") * NS_PER_S;
     this.#speeds = new SpeedModel(numberParameter(parameters, "speedPriorFactor"));
   }
 
   choose(view: CandidateView): Choice {
-    const { count, candidates } = view;
-    if (count === 0) return NO_CANDIDATE;
-    if (this.#costs.length < count) this.#costs = new Float64Array(2 * count);
-    const costs = this.#costs;
-    const coefficients = this.#speeds.coefficientsNs;
-    const { pendingPrefillPairs } = view.load;
-    const urgency = this.#urgency(view);
-    for (let at = 0; at < count; at++) {
-      const replica = candidates[at];
-      const factor = this.#speeds.factor(replica);
-      const pairs = pendingPrefillPairs[replica];
-      this.#judge(view, replica, coefficients, this.#hitShare, factor, pairs, urgency);
-      costs[at] = this.#harm.totalNs / NS_PER_MS;
-    }
-    const choice = lowestCost(view, costs, "rotation");
-    return view.mayHold && choice.kind === "place" && isFull(view, choice.replica) ? HOLD : choice;
+    this.#claim.kind = "none";
+    if (view.count === 0) return NO_CANDIDATE;
+    const calm = this.#calm(view);
+    this.#weigh(view, calm);
+    let choice = lowestCost(view, this.#costs, "rotation");
+    if (choice.kind !== "place") return choice;
+    choice = this.#considerCopy(view, choice, calm);
+    return view.mayHold && isFull(view, choice.replica) ? HOLD : choice;
   }
 
   learned(view: CandidateView): readonly number[] {
     const { count, candidates, load } = view;
-    const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare];
+    const depth = deepest(view);
+    const worthMs = depth > 0 ? this.#worthMs(view.prefixKey(depth), view.nowNs) : 0;
+    const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare, worthMs];
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica]);
@@ -133,19 +117,36 @@ class Warmpath implements Policy {
   }
 
   explain(view: CandidateView, learned: readonly number[] = this.learned(view)): Explanation {
-    const urgency = this.#urgency(view);
+    if (view.count > this.#costs.length) this.#makeRoom(view.count);
+    const calm = this.#calm(view);
+    const beliefs = this.#beliefs;
+    const most = this.#mostHeld(view);
+    beliefs.coefficientsNs = learned;
+    beliefs.hitShare = learned[HIT_SHARE];
+    beliefs.urgency = this.#urgency(calm);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
-      const [factor = 1, pairs = 0] = learned.slice(first, first + CANDIDATE_NUMBERS);
-      this.#judge(view, replica, learned, learned[HIT_SHARE], factor, pairs, urgency);
-      return { replica, cost: this.#harm.totalNs / NS_PER_MS, terms: termsOf(this.#harm) };
+      [beliefs.factor = 1, beliefs.pendingPairs = 0] = learned.slice(first, first + CANDIDATE_NUMBERS);
+      beliefs.heldBlocks = most;
+      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
+      beliefs.heldBlocks = this.#held(view, replica);
+      this.#costs[at] = judge(this.#harm, view, replica, beliefs);
+      return { replica, cost: this.#costs[at], terms: harmTerms(this.#harm) };
     });
-    const rule = `${urgency.toFixed(1)} × time to first token + own decode + delay of others + eviction`;
-    return { rule, unit: "ms", candidates };
+    const place = this.#placeOfCopy(view);
+    const copied = candidates.map(({ replica, cost, terms }, at) => {
+      const worth = at === place ? learned[COPY_WORTH] : 0;
+      return { replica, cost: cost - worth, terms: [...terms, { name: "worth of a copy", value: -worth }] };
+    });
+    const urgency = beliefs.urgency.toFixed(1);
+    const rule = `${urgency} × time to first token + own decode + delay of others + eviction − worth of a copy`;
+    return { rule, unit: "ms", candidates: copied };
   }
 
   observe(signal: PolicySignal): void {
     switch (signal.kind) {
+      case "placed":
+        return this.#book(signal.nowNs);
       case "replica-reset":
         return this.#speeds.forget(signal.replica);
       case "grew": {
@@ -170,68 +171,103 @@ class Warmpath implements Policy {
     }
   }
 
-  /** How much a first token counts for, by how many prompts wait at a replica on average. */
-  #urgency({ count, candidates, load }: CandidateView): number {
+  /** Fills the costs of all candidates. */
+  #weigh(view: CandidateView, calm: number): void {
+    const { count, candidates } = view;
+    if (count > this.#costs.length) this.#makeRoom(count);
+    const { pendingPrefillPairs } = view.load;
+    const beliefs = this.#beliefs;
+    const most = this.#mostHeld(view);
+    beliefs.coefficientsNs = this.#speeds.coefficientsNs;
+    beliefs.hitShare = this.#hitShare;
+    beliefs.urgency = this.#urgency(calm);
+    for (let at = 0; at < count; at++) {
+      const replica = candidates[at];
+      const held = this.#held(view, replica);
+      beliefs.factor = this.#speeds.factor(replica);
+      beliefs.pendingPairs = pendingPrefillPairs[replica];
+      beliefs.heldBlocks = held;
+      const cost = judge(this.#harm, view, replica, beliefs);
+      this.#costs[at] = cost;
+      if (held < most) {
+        beliefs.heldBlocks = most;
+        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
+      } else this.#warmCosts[at] = cost;
+    }
+  }
+
+  /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */
+  #considerCopy(view: CandidateView, cheapest: Placement, calm: number): Placement {
+    const at = this.#placeOfCopy(view);
+    if (at < 0) return cheapest;
+    const depth = deepest(view);
+    const key = view.prefixKey(depth);
+    const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
+    const replica = view.candidates[at];
+    this.#costs[at] -= this.#worthMs(key, view.nowNs);
+    const choice = lowestCost(view, this.#costs, "rotation") as Placement;
+    const claim = this.#claim;
+    claim.key = key;
+    if (choice.replica === replica) claim.kind = "settle";
+    else if (view.confirmedBlocks[cheapest.replica] >= depth) {
+      // Only what is there already tells of lasting need: a burst waits for one and the same prompt to be computed.
+      claim.kind = "charge";
+      // While prompts queue everywhere, one more to compute would be paid for by all of them.
+      claim.costMs = calm * calm * (paid - this.#warmCosts[at]);
+    }
+    return choice;
+  }
+
+  /** Where a copy would have been the cheapest of all; -1 if nobody holds anything, or the cheapest is a holder. */
+  #placeOfCopy(view: CandidateView): number {
+    const warmest = lowestCost(view, this.#warmCosts, "rotation") as Placement;
+    const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
+    if (warmest.replica === cheapest.replica) return -1;
+    const at = view.candidates.indexOf(warmest.replica);
+    const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
+    return this.#warmCosts[at] < paid ? at : -1;
+  }
+
+  /** What a copy may cost: what its lack costs, for as long as it may take to pay for itself. */
+  #worthMs(key: number, nowNs: number): number {
+    return (this.#copies.debt(key, nowNs) * this.#paybackNs) / MEMORY_NS;
+  }
+
+  #book(nowNs: number): void {
+    const { kind, key, costMs } = this.#claim;
+    if (kind === "charge") this.#copies.charge(key, nowNs, costMs);
+    else if (kind === "settle") this.#copies.settle(key);
+    this.#claim.kind = "none";
+  }
+
+  /** Blocks of the prompt that a replica holds; one that is only expected may still be on its way through the engine. */
+  #held(view: CandidateView, replica: number): number {
+    const confirmed = view.confirmedBlocks[replica];
+    return confirmed + this.#expectedCredit * (view.cachedBlocks[replica] - confirmed);
+  }
+
+  #mostHeld(view: CandidateView): number {
+    let most = 0;
+    for (let at = 0; at < view.count; at++) most = Math.max(most, this.#held(view, view.candidates[at]));
+    return most;
+  }
+
+  /** 1 where no prompt waits, half where as many do at a replica as `queueHalf` says, and towards 0 from there. */
+  #calm({ count, candidates, load }: CandidateView): number {
     let waiting = 0;
     for (let at = 0; at < count; at++) waiting += load.inFlight[candidates[at]] - load.decoding[candidates[at]];
     const queue = waiting / Math.max(1, count) / this.#queueHalf;
-    return this.#busyUrgency + (this.#calmUrgency - this.#busyUrgency) / (1 + queue * queue);
+    return 1 / (1 + queue * queue);
   }
 
-  /** Fills `#harm` for one candidate. Plain numbers in, so that a decision of long ago is judged by what was known then. */
-  #judge(
-    view: CandidateView,
-    replica: number,
-    coefficientsNs: ArrayLike<number>,
-    hitShare: number,
-    factor: number,
-    pairs: number,
-    urgency: number,
-  ): void {
-    const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
-    const harm = this.#harm;
-    const requests = load.inFlight[replica];
-    const decoding = load.decoding[replica];
-    const waiting = requests - decoding;
-    const context = load.contextTokens[replica];
-    const slots = load.batchSlots[replica];
-    const stepTokens = load.stepTokens[replica];
-    const pendingTokens = load.pendingPrefillTokens[replica];
-    const confirmed = view.confirmedBlocks[replica];
-    // What is only expected may still be on its way through the engine.
-    const held = confirmed + this.#expectedCredit * (view.cachedBlocks[replica] - confirmed);
-    const uncached = Math.max(1, promptTokens - held * blockTokens);
+  /** How much a first token counts for. */
+  #urgency(calm: number): number {
+    return this.#busyUrgency + (this.#calmUrgency - this.#busyUrgency) * calm;
+  }
 
-    const sequenceNs = factor * coefficientsNs[SEQUENCE];
-    const contextNs = factor * coefficientsNs[CONTEXT_TOKEN];
-    const stepNs = factor * coefficientsNs[STEP] + sequenceNs * decoding + contextNs * context;
-    const ownContext = promptTokens + output / 2;
-    const laterStepNs =
-      factor * coefficientsNs[STEP] + sequenceNs * (requests + 1) + contextNs * (context + ownContext);
-    const promptTokenNs = factor * coefficientsNs[PROMPT_TOKEN];
-    const pairNs = factor * coefficientsNs[PAIR];
-    const batchNs = factor * coefficientsNs[PROMPT_BATCH];
-
-    const ownPairs = uncached * (promptTokens - uncached / 2);
-    // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
-    harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + batchNs;
-    // Counted whole until its first token is seen: to guess how much of a prompt is done by now made things worse.
-    harm.aheadNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
-    const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
-    harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
-
-    const leavingNs = requests > 0 ? (output * laterStepNs) / requests : 0;
-    const over = slots > 0 ? requests + 1 - slots : 0;
-    harm.slotWaitNs = over > 0 ? over * leavingNs : 0;
-    harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
-
-    harm.decodeNs = output * laterStepNs;
-    harm.stallNs = harm.promptNs * decoding;
-    harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
-    harm.evictionNs = hitShare * harm.promptNs;
-    harm.urgency = urgency;
-    const firstTokenNs = harm.slotWaitNs + harm.memoryWaitNs + harm.stepNs + harm.aheadNs + harm.promptNs;
-    harm.totalNs = urgency * firstTokenNs + harm.decodeNs + harm.stallNs + harm.slowdownNs + harm.evictionNs;
+  #makeRoom(count: number): void {
+    this.#costs = new Float64Array(2 * count);
+    this.#warmCosts = new Float64Array(2 * count);
   }
 }
 
@@ -240,38 +276,18 @@ function isFull({ load }: CandidateView, replica: number): boolean {
   return slots > 0 && load.inFlight[replica] >= slots;
 }
 
-/**
- * Requests that must leave before the prompt and its answer fit into the pool; 0 where the pool is unknown. Only blocks that
- * surely nobody shares are counted: shared prefixes counted once for each holder make a pool look full that is not.
- */
-function overflow({ load, promptTokens, blockTokens }: CandidateView, replica: number, output: number): number {
-  const pool = load.kvBlocks[replica];
-  const taken = load.newBlocks[replica];
-  if (pool === 0 || taken === 0) return 0;
-  const over = taken + (promptTokens + output) / blockTokens - pool;
-  return over > 0 ? (over * load.inFlight[replica]) / taken : 0;
-}
-
-function termsOf(harm: Harm): CostTerm[] {
-  const { urgency } = harm;
-  const term = (name: string, ns: number): CostTerm => ({ name, value: ns / NS_PER_MS });
-  return [
-    term("slot wait", urgency * harm.slotWaitNs),
-    term("memory wait", urgency * harm.memoryWaitNs),
-    term("steps until then", urgency * harm.stepNs),
-    term("prompts ahead", urgency * harm.aheadNs),
-    term("own prompt", urgency * harm.promptNs),
-    term("own decode", harm.decodeNs),
-    term("others stopped", harm.stallNs),
-    term("others slowed", harm.slowdownNs),
-    term("eviction", harm.evictionNs),
-  ];
+/** Leading blocks of the prompt that some candidate holds or is about to. */
+function deepest({ count, candidates, cachedBlocks }: CandidateView): number {
+  let depth = 0;
+  for (let at = 0; at < count; at++) depth = Math.max(depth, cachedBlocks[candidates[at]]);
+  return depth;
 }
 
 /** Ours: least predicted harm. */
 export const warmpath: PolicyDefinition = {
   name: "warmpath",
-  about: "Least predicted harm in milliseconds: own first token and decode, delay of others, eviction; learns speeds.",
+  about:
+    "Least predicted harm in milliseconds: own first token and decode, delay of others, eviction; copies hot prefixes; learns speeds.",
   parameters: {
     calmUrgency: {
       kind: "number",
@@ -300,6 +316,13 @@ export const warmpath: PolicyDefinition = {
       minimum: 0,
       maximum: 1,
       about: "what an expected block counts for that no event has confirmed",
+    },
+    paybackSeconds: {
+      kind: "number",
+      default: 60,
+      minimum: 0,
+      maximum: 86_400,
+      about: "a prefix gets one more copy if that pays for itself within this time; 0 makes none on purpose",
     },
     speedPriorFactor: {
       kind: "number",

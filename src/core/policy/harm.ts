@@ -1,0 +1,125 @@
+import { CONTEXT_TOKEN, PAIR, PROMPT_BATCH, PROMPT_TOKEN, SEQUENCE, STEP } from "./speed-model.ts";
+import type { CandidateView, CostTerm } from "./types.ts";
+
+const NS_PER_MS = 1e6;
+
+/** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
+export interface Harm {
+  slotWaitNs: number;
+  memoryWaitNs: number;
+  stepNs: number;
+  aheadNs: number;
+  promptNs: number;
+  decodeNs: number;
+  stallNs: number;
+  slowdownNs: number;
+  evictionNs: number;
+  /** Urgency and the sum. */
+  urgency: number;
+  totalNs: number;
+}
+
+/** What is believed of one candidate, as plain numbers, so that a decision of long ago is judged by what was known then. */
+export interface Beliefs {
+  /** Nanoseconds of each term of the speed model on a replica of the fleet's usual speed. */
+  readonly coefficientsNs: ArrayLike<number>;
+  /** How much slower than usual this one is. */
+  readonly factor: number;
+  /** Query-key pairs of the prompts that wait there. */
+  readonly pendingPairs: number;
+  /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
+  readonly heldBlocks: number;
+  /** Share of prompt tokens that are cached at all. */
+  readonly hitShare: number;
+  readonly urgency: number;
+}
+
+export function createHarm(): Harm {
+  return {
+    slotWaitNs: 0,
+    memoryWaitNs: 0,
+    stepNs: 0,
+    aheadNs: 0,
+    promptNs: 0,
+    decodeNs: 0,
+    stallNs: 0,
+    slowdownNs: 0,
+    evictionNs: 0,
+    urgency: 0,
+    totalNs: 0,
+  };
+}
+
+/** Fills `harm` for one candidate and returns the sum in milliseconds. */
+export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): number {
+  const { coefficientsNs, factor, pendingPairs: pairs, heldBlocks, hitShare, urgency } = beliefs;
+  const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
+  const requests = load.inFlight[replica];
+  const decoding = load.decoding[replica];
+  const waiting = requests - decoding;
+  const context = load.contextTokens[replica];
+  const slots = load.batchSlots[replica];
+  const stepTokens = load.stepTokens[replica];
+  const pendingTokens = load.pendingPrefillTokens[replica];
+  const uncached = Math.max(1, promptTokens - heldBlocks * blockTokens);
+
+  const sequenceNs = factor * coefficientsNs[SEQUENCE];
+  const contextNs = factor * coefficientsNs[CONTEXT_TOKEN];
+  const stepNs = factor * coefficientsNs[STEP] + sequenceNs * decoding + contextNs * context;
+  const ownContext = promptTokens + output / 2;
+  const laterStepNs = factor * coefficientsNs[STEP] + sequenceNs * (requests + 1) + contextNs * (context + ownContext);
+  const promptTokenNs = factor * coefficientsNs[PROMPT_TOKEN];
+  const pairNs = factor * coefficientsNs[PAIR];
+  const batchNs = factor * coefficientsNs[PROMPT_BATCH];
+
+  const ownPairs = uncached * (promptTokens - uncached / 2);
+  // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
+  harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + batchNs;
+  // Counted whole until its first token is seen: to guess how much of a prompt is done by now made things worse.
+  harm.aheadNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
+  const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
+  harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
+
+  const leavingNs = requests > 0 ? (output * laterStepNs) / requests : 0;
+  const over = slots > 0 ? requests + 1 - slots : 0;
+  harm.slotWaitNs = over > 0 ? over * leavingNs : 0;
+  harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
+
+  harm.decodeNs = output * laterStepNs;
+  harm.stallNs = harm.promptNs * decoding;
+  harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
+  harm.evictionNs = hitShare * harm.promptNs;
+  harm.urgency = urgency;
+  const firstTokenNs = harm.slotWaitNs + harm.memoryWaitNs + harm.stepNs + harm.aheadNs + harm.promptNs;
+  harm.totalNs = urgency * firstTokenNs + harm.decodeNs + harm.stallNs + harm.slowdownNs + harm.evictionNs;
+  return harm.totalNs / NS_PER_MS;
+}
+
+/**
+ * Requests that must leave before the prompt and its answer fit into the pool; 0 where the pool is unknown. Only blocks that
+ * surely nobody shares are counted: shared prefixes counted once for each holder make a pool look full that is not.
+ */
+function overflow({ load, promptTokens, blockTokens }: CandidateView, replica: number, output: number): number {
+  const pool = load.kvBlocks[replica];
+  const taken = load.newBlocks[replica];
+  if (pool === 0 || taken === 0) return 0;
+  const over = taken + (promptTokens + output) / blockTokens - pool;
+  return over > 0 ? (over * load.inFlight[replica]) / taken : 0;
+}
+
+/** The parts in milliseconds, as they count; they add up to the sum. */
+export function harmTerms(harm: Harm): CostTerm[] {
+  const { urgency } = harm;
+  const term = (name: string, ns: number): CostTerm => ({ name, value: ns / NS_PER_MS });
+  return [
+    term("slot wait", urgency * harm.slotWaitNs),
+    term("memory wait", urgency * harm.memoryWaitNs),
+    term("steps until then", urgency * harm.stepNs),
+    term("prompts ahead", urgency * harm.aheadNs),
+    term("own prompt", urgency * harm.promptNs),
+    term("own decode", harm.decodeNs),
+    term("others stopped", harm.stallNs),
+    term("others slowed", harm.slowdownNs),
+    term("eviction", harm.evictionNs),
+  ];
+}
