@@ -1,8 +1,15 @@
 import type { Nanoseconds } from "../../../core/clock.ts";
 import type { MeasurementWindow } from "../../../measure/window.ts";
-import { promptBlockHashes } from "../../../workload/prompt-blocks.ts";
+import { GrowingBlocks, promptBlockHashes } from "../../../workload/prompt-blocks.ts";
 import type { RequestEnd, WorkloadRequest, WorkloadSource } from "../../../workload/request.ts";
 import { promptWithAnswer } from "../../../workload/session-run.ts";
+
+/** A conversation under way: its hashes, and how many blocks its last turn has left in the cache. */
+interface Conversation {
+  readonly hashes: GrowingBlocks;
+  blocks: number;
+  lastKey: number;
+}
 
 /**
  * A source that counts what one cache that never forgets would have found: the ceiling for every policy. Prompts and
@@ -13,6 +20,8 @@ export class CeilingSource implements WorkloadSource {
   readonly #blockTokens: number;
   readonly #window: MeasurementWindow;
   readonly #seen = new Set<number>();
+  /** By session: a turn sends the whole history again, of which every block has been seen. */
+  readonly #conversations = new Map<number, Conversation>();
   #hitTokens = 0;
   #tokens = 0;
 
@@ -37,11 +46,7 @@ export class CeilingSource implements WorkloadSource {
 
   take(): WorkloadRequest {
     const request = this.#source.take();
-    const { count, sequence } = promptBlockHashes(promptWithAnswer(request), this.#blockTokens);
-    const promptBlocks = Math.floor(request.promptTokens / this.#blockTokens);
-    let hits = 0;
-    while (hits < promptBlocks && this.#seen.has(keyOf(sequence, hits))) hits++;
-    for (let block = hits; block < count; block++) this.#seen.add(keyOf(sequence, block));
+    const hits = this.#visit(request);
     if (request.arrivalNs >= this.#window.startNs && request.arrivalNs < this.#window.endNs) {
       this.#hitTokens += hits * this.#blockTokens;
       this.#tokens += request.promptTokens;
@@ -51,6 +56,32 @@ export class CeilingSource implements WorkloadSource {
 
   ended(request: WorkloadRequest, end: RequestEnd): void {
     this.#source.ended(request, end);
+  }
+
+  /** Puts the blocks of a prompt and its answer into the cache; returns how many of the prompt's it found there. */
+  #visit(request: WorkloadRequest): number {
+    const { session, isLastTurn } = request;
+    const context = promptWithAnswer(request);
+    const known = this.#conversations.get(session);
+    const isAlone = known === undefined && isLastTurn;
+    const conversation = known ?? { hashes: new GrowingBlocks(this.#blockTokens), blocks: 0, lastKey: 0 };
+    const { count, sequence } = isAlone
+      ? promptBlockHashes(context, this.#blockTokens)
+      : conversation.hashes.extend(context);
+    const promptBlocks = Math.floor(request.promptTokens / this.#blockTokens);
+    const { blocks } = conversation;
+    // A hash stands for all before it: if the last block is the same, so is the history.
+    const goesOn = blocks > 0 && blocks <= count && keyOf(sequence, blocks - 1) === conversation.lastKey;
+    let hits = goesOn ? Math.min(blocks, promptBlocks) : 0;
+    while (hits < promptBlocks && this.#seen.has(keyOf(sequence, hits))) hits++;
+    for (let block = goesOn ? Math.max(hits, blocks) : hits; block < count; block++) {
+      this.#seen.add(keyOf(sequence, block));
+    }
+    conversation.blocks = count;
+    conversation.lastKey = count === 0 ? 0 : keyOf(sequence, count - 1);
+    if (isLastTurn) this.#conversations.delete(session);
+    else this.#conversations.set(session, conversation);
+    return hits;
   }
 }
 
