@@ -102,10 +102,12 @@ function windowOf(startSeconds: number, endSeconds: number): MeasurementWindow {
   return { startNs: ns(startSeconds), endNs: ns(endSeconds), drainNs: ns(endSeconds - startSeconds + DRAIN_SECONDS) };
 }
 
-/** The fleet of a cell: the pool may be other than planned. */
+/** The fleet of a cell: the pool may be other than planned, and is never larger than the card leaves room for. */
 export function perturbedFleet({ fleet, tokensPerSequence }: Bench, { kvPool = 1 }: Perturbation): FleetConfig {
   if (kvPool === 1) return fleet;
-  return { ...fleet, kvPoolTokens: Math.round(kvPool * fleetMemory(fleet, tokensPerSequence).poolTokens) };
+  const { poolTokens, headroomBytes, bytesPerToken } = fleetMemory(fleet, tokensPerSequence);
+  const most = poolTokens + Math.floor(headroomBytes / bytesPerToken);
+  return { ...fleet, kvPoolTokens: Math.min(Math.round(kvPool * poolTokens), most) };
 }
 
 /** How signals travel in a cell. */
