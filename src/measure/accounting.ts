@@ -14,9 +14,9 @@ export class AccountCounter {
     unfinished: 0,
   };
 
-  add(account: Account): void {
-    this.#counts.offered += 1;
-    this.#counts[account] += 1;
+  add(account: Account, requests = 1): void {
+    this.#counts.offered += requests;
+    this.#counts[account] += requests;
   }
 
   merge(other: AccountCounter): void {

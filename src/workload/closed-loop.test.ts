@@ -123,6 +123,22 @@ describe("a closed loop", () => {
     expect(loop.concurrency).toBe(1);
   });
 
+  test("lets surplus clients leave after their turn where it is told so, those between two turns at once", () => {
+    const givenUp: number[] = [];
+    const onGivenUp = (session: number): void => void givenUp.push(session);
+    const loop = new ClosedLoop(conversations(), { concurrency: 3, surplusLeaves: "after-turn", onGivenUp });
+    const [first, second, third] = [loop.take(), loop.take(), loop.take()];
+    loop.ended(first, { nowNs: 10, completed: true });
+    loop.setConcurrency(1, 20);
+    expect(givenUp).toEqual([0]);
+    loop.ended(second, { nowNs: 30, completed: true });
+    expect(givenUp).toEqual([0, 1]);
+    loop.ended(third, { nowNs: 40, completed: true });
+    expect(givenUp).toEqual([0, 1]);
+    expect(loop.take()).toMatchObject({ session: 2, turn: 1 });
+    expect(loop.nextDueNs()).toBe(Infinity);
+  });
+
   test("stops when the conversations have run out, all turns sent", () => {
     const supply = conversations(11);
     const planned = Array.from({ length: 11 }, (_, at) => supply.session(at)?.turns.length ?? 0);

@@ -14,6 +14,13 @@ export interface ClosedLoopSettings {
   readonly rampNs?: Nanoseconds;
   /** How long a client whose request failed waits before it begins anew; a second unless told. */
   readonly failureDelayNs?: Nanoseconds;
+  /**
+   * When surplus clients leave after the concurrency was lowered: when their session is over, or already after the turn
+   * that is under way, so that a lowered load is soon there; after the session unless told.
+   */
+  readonly surplusLeaves?: "after-session" | "after-turn";
+  /** Told of a session that is given up between two turns because its client was one too many. */
+  readonly onGivenUp?: (session: number) => void;
 }
 
 /**
@@ -30,6 +37,8 @@ export class ClosedLoop implements WorkloadSource {
   readonly #underWay = new Map<number, SessionRun>();
   readonly #spacingNs: Nanoseconds;
   readonly #failureDelayNs: Nanoseconds;
+  readonly #leavesAfterTurn: boolean;
+  readonly #onGivenUp: ((session: number) => void) | undefined;
   #concurrency: number;
   /** Clients there are now: waiting to begin, thinking, or waiting for an answer. */
   #clients = 0;
@@ -48,6 +57,8 @@ export class ClosedLoop implements WorkloadSource {
     }
     this.#spacingNs = maxRateRps === undefined ? 0 : Math.round(NS_PER_SECOND / maxRateRps);
     this.#failureDelayNs = failureDelayNs;
+    this.#leavesAfterTurn = settings.surplusLeaves === "after-turn";
+    this.#onGivenUp = settings.onGivenUp;
     for (let client = 0; client < concurrency; client++) {
       this.#addClient(nowNs + Math.round((rampNs * client) / concurrency));
     }
@@ -61,13 +72,18 @@ export class ClosedLoop implements WorkloadSource {
     return this.#concurrency;
   }
 
-  /** More clients begin at once; surplus ones leave when their session is over. */
+  /** More clients begin at once; surplus ones leave when their session, or their turn, is over. */
   setConcurrency(concurrency: number, nowNs: Nanoseconds): void {
     this.#concurrency = checkedConcurrency(concurrency);
     while (this.#clients < concurrency) this.#addClient(nowNs);
     while (this.#clients > concurrency && this.#starts.size > 0) {
       this.#starts.take();
       this.#clients--;
+    }
+    while (this.#leavesAfterTurn && this.#clients > concurrency) {
+      const run = this.#followUps.take();
+      if (run === undefined) return;
+      this.#giveUp(run);
     }
   }
 
@@ -90,6 +106,7 @@ export class ClosedLoop implements WorkloadSource {
     if (run === undefined) throw new WarmpathError("WP_UNKNOWN_REQUEST", `request ${request.id} is not under way`);
     this.#underWay.delete(request.id);
     if (completed && run.turnsLeft > 0) {
+      if (this.#leavesAfterTurn && this.#clients > this.#concurrency) return this.#giveUp(run);
       run.answered(request, outputTokens ?? request.outputTokens);
       this.#followUps.add(nowNs + run.thinkNs, run);
       return;
@@ -97,6 +114,12 @@ export class ClosedLoop implements WorkloadSource {
     this.#abandonedTurns += run.turnsLeft;
     this.#clients--;
     if (this.#clients < this.#concurrency) this.#addClient(completed ? nowNs : nowNs + this.#failureDelayNs);
+  }
+
+  #giveUp(run: SessionRun): void {
+    this.#abandonedTurns += run.turnsLeft;
+    this.#clients--;
+    this.#onGivenUp?.(run.session);
   }
 
   #addClient(atNs: Nanoseconds): void {

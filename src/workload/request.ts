@@ -67,6 +67,6 @@ export interface WorkloadSource {
   /** Takes the request that is due next. */
   take(): WorkloadRequest;
   ended(request: WorkloadRequest, end: RequestEnd): void;
-  /** Planned turns that were never sent, because a turn before them failed. */
+  /** Planned turns that were never sent, because a turn before them failed or their client left. */
   readonly abandonedTurns: number;
 }

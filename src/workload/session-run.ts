@@ -12,6 +12,10 @@ export class SessionRun {
     this.#script = script;
   }
 
+  get session(): number {
+    return this.#script.session;
+  }
+
   get turnsLeft(): number {
     return this.#script.turns.length - this.#turn;
   }
