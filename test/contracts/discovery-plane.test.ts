@@ -9,11 +9,13 @@ import { request } from "undici";
 import { stringify } from "yaml";
 import { DnsDiscovery } from "../../src/planes/discovery/dns.ts";
 import { FileDiscovery } from "../../src/planes/discovery/file.ts";
+import { KubernetesDiscovery, openCluster } from "../../src/planes/discovery/kubernetes.ts";
 import { LeaseRegistry } from "../../src/planes/discovery/lease-registry.ts";
 import { Registration } from "../../src/planes/discovery/registration.ts";
 import { StaticDiscovery } from "../../src/planes/discovery/static.ts";
 import type { DiscoveredWorker } from "../../src/planes/discovery/types.ts";
 import { DnsServer } from "../support/dns-server.ts";
+import { KubernetesApi, type KubernetesObject } from "../support/kubernetes-api.ts";
 import { describeDiscoveryContract, type DiscoveryWorld } from "./discovery-plane.contract.ts";
 
 const INTERVAL_MS = 2;
@@ -158,3 +160,64 @@ describeDiscoveryContract({
     };
   },
 });
+
+const inPod = (name: string, host: string): DiscoveredWorker => ({
+  name,
+  url: `http://${host}:8000`,
+  events: { url: `tcp://${host}:5557` },
+});
+
+const slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+const pods = "/api/v1/namespaces/default/pods";
+
+/** One slice for each worker: who is in which does not matter. */
+const sliceOf = (worker: DiscoveredWorker): KubernetesObject => ({
+  metadata: { name: `workers-${worker.name}`, labels: { "kubernetes.io/service-name": "workers" } },
+  addressType: "IPv4",
+  ports: [{ name: "http", port: portOf(worker) }],
+  endpoints: [
+    {
+      addresses: [hostOf(worker)],
+      conditions: { ready: true, serving: true, terminating: false },
+      targetRef: { kind: "Pod", name: worker.name, uid: `uid-${worker.name}` },
+    },
+  ],
+});
+
+const podOf = (worker: DiscoveredWorker): KubernetesObject => ({
+  metadata: { name: worker.name, uid: `uid-${worker.name}`, labels: { app: "engine" } },
+  spec: { containers: [{ ports: [{ name: "http", containerPort: portOf(worker) }] }] },
+  status: { phase: "Running", podIP: hostOf(worker), conditions: [{ type: "Ready", status: "True" }] },
+});
+
+for (const [title, select, path, objectOf] of [
+  ["kubernetes, endpoint slices", { service: "workers" }, slices, sliceOf],
+  ["kubernetes, pods", { labels: "app=engine" }, pods, podOf],
+] as const) {
+  describeDiscoveryContract({
+    title,
+    can: ["come", "change"],
+    // A pod whose sandbox is made anew has another address.
+    workers: [inPod("a", "10.0.0.1"), inPod("b", "10.0.0.2"), inPod("a", "10.0.0.3")],
+    create: async (all): Promise<DiscoveryWorld> => {
+      const api = new KubernetesApi();
+      const access = openCluster(await api.listen());
+      api.replace(path, all.map(objectOf));
+      const describe = (host: string): Partial<DiscoveredWorker> => ({ events: { url: `tcp://${host}:5557` } });
+      return {
+        plane: new KubernetesDiscovery({ access, select, port: "http", describe, retryMs: INTERVAL_MS }),
+        set: (some) => {
+          api.brokenWith = undefined;
+          api.replace(path, some.map(objectOf));
+          return Promise.resolve();
+        },
+        breakIt: () => {
+          api.brokenWith = 500;
+          api.endWatches();
+          return Promise.resolve();
+        },
+        close: () => api.close(),
+      };
+    },
+  });
+}

@@ -9,7 +9,10 @@ const httpUrl = z
 
 const eventsUrl = z
   .string()
-  .regex(/^(https?|tcp|ipc):\/\/\S+$/, "must be an http://, https://, tcp:// or ipc:// address");
+  .regex(
+    /^((trtllm\+)?https?|tcp|ipc):\/\/\S+$/,
+    "must be an http://, https://, tcp://, ipc://, trtllm+http:// or trtllm+https:// address",
+  );
 
 /** A short form stands for a URL alone. */
 const events = z.union([
