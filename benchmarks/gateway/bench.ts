@@ -31,12 +31,13 @@ export function benchGateway({ rounds, progress }: GatewayBenchOptions): Record<
     bench: "gateway",
     rounds,
     method:
-      "gateway and pass-through (node:http, undici dispatch, res.write) take turns in front of the same worker, two in each round, and " +
-      "the median of the rounds counts; chunks per core-second: 240 streams of 250 chunks of 231 bytes, one every 20 ms, over user and " +
-      "system time of every process under test, all else that they do included, while all streams are open; " +
-      `TTFT: ${STREAMS} streams at a time, each request a chat of 4,000 tokens of which its stream sent 3,500 before, from the client's ` +
-      "sending to its first chunk; what is added is the difference of the two percentiles of a round; " +
-      "CPU per 1,000 requests and memory are of small requests that do not stream, 64 at a time",
+      "gateway and pass-through (node:http, undici dispatch, res.write) take turns in front of the same worker, several in each round, " +
+      "and the median of the rounds counts; chunks per core-second: 240 streams of 250 chunks of 231 bytes, one every 20 ms, over user " +
+      "and system time of every process under test, all else that they do included, while all streams are open; " +
+      `TTFT: chats of 4,000 tokens, 3,500 of them sent before, at random moments, as many as keep ${STREAMS} streams open, the same ` +
+      "moments for both; from the client's sending to its first chunk, of those sent while as many were open; what is added is the " +
+      "difference of the two percentiles of a round; CPU per 1,000 prompts is of the same requests, all their chunks included; CPU per " +
+      "1,000 requests and memory are of small requests that do not stream, 64 at a time; coresBusyWithOthers is what else the machine did",
     tokenizer: tokenizer === null ? "word" : "Qwen2.5, byte-level BPE of 151,643 entries, with its chat template",
     ...one,
     processes2: two,

@@ -1,91 +1,81 @@
 import { type Dispatcher, Pool } from "undici";
+import { chatBody, smallBody } from "./prompts.ts";
+import { TICK_MS } from "./tick.ts";
 
-/** What a run of streams gave. */
-export interface StreamRun {
-  /** Chunks that came while all streams were open. */
-  readonly steadyChunks: number;
-  readonly ttftMs: readonly number[];
-}
-
-/** Words of which a byte-level tokenizer makes about one token each. */
-const WORDS =
-  "the of and to in is for on that by this with you it not or be are from at as your all have new more an was we will".split(
-    " ",
-  );
 const SPREAD_MS = 1000;
-const SEEN_TOKENS = 3500;
-const NEW_TOKENS = 500;
 
-/** The body of a stream's n-th request: 3,500 tokens that its stream sent before, and 500 that nobody has seen. */
-export function chatBody(stream: number, request: number): string {
-  const messages = [
-    { role: "system", content: text(`s${stream}`, SEEN_TOKENS) },
-    { role: "user", content: text(`s${stream} r${request}`, NEW_TOKENS) },
-  ];
-  return JSON.stringify({ model: "bench", stream: true, messages });
-}
-
-/** A request of a few words. */
-export function smallBody(): string {
-  return JSON.stringify({ model: "bench", stream: true, messages: [{ role: "user", content: "say something" }] });
-}
-
-function text(name: string, tokens: number): string {
-  let state = 0;
-  for (const letter of name) state = (Math.imul(state, 31) + letter.charCodeAt(0)) >>> 0;
-  const words = [name];
-  while (words.length < tokens) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    words.push(WORDS[(state >>> 16) % WORDS.length]);
-  }
-  return words.join(" ");
-}
-
-/** Holds so many streams open, each asking again as soon as it has ended, until every one has asked `requests` times. */
+/** Holds streams of short prompts and long answers open, and counts the chunks that come while all of them are. */
 export async function runStreams(
   url: string,
   options: {
     streams: number;
-    requests: number;
     chunks: number;
-    body: (stream: number, request: number) => string;
     /** Told when all streams are open, and when the first of them has ended. */
-    steady?: (isSteady: boolean) => void;
+    steady: (isSteady: boolean) => void;
   },
-): Promise<StreamRun> {
+): Promise<number> {
   const pool = new Pool(url);
-  const ttftMs: number[] = [];
+  const body = smallBody(true);
   let steadyChunks = 0;
   let begun = 0;
   let ended = 0;
   const lanes = Array.from({ length: options.streams }, async (_, stream) => {
     // Clients that do not know each other do not start at the same moment.
-    await new Promise((resolve) => setTimeout(resolve, (stream / options.streams) * SPREAD_MS));
-    for (let request = 0; request < options.requests; request++) {
-      const body = options.body(stream, request);
-      const sentMs = performance.now();
-      let isFirst = true;
-      await ask(pool, body, options.chunks, (chunk) => {
-        if (isFirst) {
-          ttftMs.push(performance.now() - sentMs);
-          if (++begun === options.streams) options.steady?.(true);
-        }
-        isFirst = false;
-        if (begun < options.streams || ended > 0) return;
-        for (let at = chunk.indexOf("\n\n"); at >= 0; at = chunk.indexOf("\n\n", at + 2)) steadyChunks++;
-      });
-      if (++ended === 1) options.steady?.(false);
-    }
+    await waitMs((stream / options.streams) * SPREAD_MS);
+    let isFirst = true;
+    await ask(pool, body, options.chunks, (chunk) => {
+      if (isFirst && ++begun === options.streams) options.steady(true);
+      isFirst = false;
+      if (begun < options.streams || ended > 0) return;
+      for (let at = chunk.indexOf("\n\n"); at >= 0; at = chunk.indexOf("\n\n", at + 2)) steadyChunks++;
+    });
+    if (++ended === 1) options.steady(false);
   });
   await Promise.all(lanes);
   await pool.close();
-  return { steadyChunks, ttftMs };
+  return steadyChunks;
 }
 
-/** Sends so many small requests, `atOnce` of them at a time. */
+/**
+ * Sends prompts at random moments, as from clients that do not know each other, so many that `streams` are open at a time.
+ * Returns the time to the first chunk of each that was sent when as many were open.
+ */
+export async function runPrompts(
+  url: string,
+  options: { streams: number; chunks: number; requests: number; turn: number },
+): Promise<number[]> {
+  const { streams, chunks, requests, turn } = options;
+  // Made before anything is timed. They are numbered on, so that what a turn calls new nobody has seen.
+  const bodies = Array.from({ length: streams + requests }, (_, i) =>
+    chatBody(i % streams, turn * 100 + Math.floor(i / streams)),
+  );
+  const pool = new Pool(url);
+  const ttftMs: number[] = [];
+  const random = uniform(turn);
+  const meanGapMs = (chunks * TICK_MS) / streams;
+  const asked: Promise<void>[] = [];
+  let dueMs = performance.now();
+  for (const [i, body] of bodies.entries()) {
+    dueMs += -Math.log(1 - random()) * meanGapMs;
+    const earlyMs = dueMs - performance.now();
+    if (earlyMs > 0) await waitMs(earlyMs);
+    const sentMs = performance.now();
+    let isFirst = true;
+    const heard = (): void => {
+      if (isFirst && i >= streams) ttftMs.push(performance.now() - sentMs);
+      isFirst = false;
+    };
+    asked.push(ask(pool, body, chunks, heard));
+  }
+  await Promise.all(asked);
+  await pool.close();
+  return ttftMs;
+}
+
+/** Sends so many small requests that do not stream, `atOnce` of them at a time. */
 export async function runSmallRequests(url: string, requests: number, atOnce: number): Promise<void> {
   const pool = new Pool(url);
-  const body = JSON.stringify({ model: "bench", messages: [{ role: "user", content: "say something" }] });
+  const body = smallBody(false);
   let left = requests;
   const lanes = Array.from({ length: atOnce }, async () => {
     while (left-- > 0) await ask(pool, body, 0, () => {});
@@ -108,4 +98,19 @@ function ask(pool: Pool, body: string, chunks: number, heard: (chunk: Buffer) =>
     };
     pool.dispatch({ method: "POST", path: "/v1/chat/completions", headers, body }, handler);
   });
+}
+
+/** Numbers from 0 to 1, the same for the same seed: both targets get the same moments. */
+function uniform(seed: number): () => number {
+  let state = Math.imul(seed + 1, 0x9e3779b1) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function waitMs(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { chatBody, runSmallRequests, runStreams, smallBody } from "./load.ts";
-import { cpuSeconds, residentMegabytes } from "./process-figures.ts";
+import { runPrompts, runSmallRequests, runStreams } from "./load.ts";
+import { cpuSeconds, machineCpuSeconds, residentMegabytes } from "./process-figures.ts";
 
 export interface GatewayMeasureRequest {
   readonly processes: number;
@@ -22,12 +22,14 @@ interface Target {
 }
 
 /** Streams that say how much forwarding costs: short prompts, long answers. */
-const FORWARDING = { streams: 240, requests: 1, chunks: 250, body: smallBody };
+const FORWARDING = { streams: 240, chunks: 250 };
+/** Prompts that say how much later the first token comes: 4,000 tokens each, short answers. */
+const PROMPTING = { chunks: 20, requests: 250 };
 /** Turns that the two take in a round: the shorter they are, the less it matters what else the machine does. */
-const TURNS = 2;
-/** Requests that say how much later the first token comes: long prompts, short answers. */
-const PROMPTING = { requests: 3, chunks: 20 };
+const FORWARDING_TURNS = 2;
+const PROMPTING_TURNS = 4;
 const SMALL_AT_ONCE = 64;
+const NAMES = ["gateway", "passThrough"] as const;
 const children: ChildProcess[] = [];
 
 const request = JSON.parse(process.argv[2] ?? "{}") as GatewayMeasureRequest;
@@ -44,31 +46,41 @@ async function measure(options: GatewayMeasureRequest): Promise<object> {
   const targets = { gateway, passThrough };
   const { streams } = options;
   for (const { url } of Object.values(targets)) {
-    await runStreams(url, FORWARDING);
-    await runStreams(url, { ...PROMPTING, streams, body: chatBody });
+    await runStreams(url, { ...FORWARDING, steady: () => {} });
+    await runPrompts(url, { ...PROMPTING, streams, turn: 0 });
   }
-  const rounds: { readonly gateway: Round; readonly passThrough: Round }[] = [];
+  const own = [process.pid, ...upstream.pids, ...passThrough.pids, ...gateway.pids];
+  const startedMs = performance.now();
+  const foreignCpu = (): number => machineCpuSeconds() - cpuSeconds(own);
+  const foreignBefore = foreignCpu();
+  const rounds: Record<Name, Round>[] = [];
   for (let round = 0; round < options.rounds; round++) {
     rounds.push(await runRound(targets, streams, round + 1));
-    const { gateway: ours, passThrough: bare } = rounds[round];
-    const rate = `${Math.round(ours.chunksPerCoreSecond)} chunks per core-second, ratio ${ratioOf(rounds[round]).toFixed(3)}`;
-    progress(`round ${round + 1}: ${rate}, TTFT p50 ${ours.ttftP50Ms} ms, pass-through ${bare.ttftP50Ms} ms`);
+    progress(`round ${round + 1}: ${describe(rounds[round])}`);
   }
+  const foreignCores = (foreignCpu() - foreignBefore) / ((performance.now() - startedMs) / 1000);
   const small = { gateway: await runSmall(gateway, options), passThrough: await runSmall(passThrough, options) };
-  const p50 = (at: number): number => rounds[at].gateway.ttftP50Ms - rounds[at].passThrough.ttftP50Ms;
-  const p99 = (at: number): number => rounds[at].gateway.ttftP99Ms - rounds[at].passThrough.ttftP99Ms;
+  const of = (figure: (round: Record<Name, Round>) => number): number => round3(median(rounds.map(figure)));
+  const both = (figure: (one: Round) => number): Record<Name, number> => ({
+    gateway: of((round) => figure(round.gateway)),
+    passThrough: of((round) => figure(round.passThrough)),
+  });
+  const added = (figure: (one: Round) => number): number =>
+    of((round) => figure(round.gateway) - figure(round.passThrough));
   return {
     processes: options.processes,
-    ratio: round3(median(rounds.map(ratioOf))),
-    gatewayChunksPerCoreSecond: Math.round(median(rounds.map(({ gateway: one }) => one.chunksPerCoreSecond))),
-    passThroughChunksPerCoreSecond: Math.round(median(rounds.map(({ passThrough: one }) => one.chunksPerCoreSecond))),
-    ttftAddedP50Ms: round3(median(rounds.map((_, at) => p50(at)))),
-    ttftAddedP99Ms: round3(median(rounds.map((_, at) => p99(at)))),
-    gatewayTtftP50Ms: round3(median(rounds.map(({ gateway: one }) => one.ttftP50Ms))),
-    passThroughTtftP50Ms: round3(median(rounds.map(({ passThrough: one }) => one.ttftP50Ms))),
+    ratio: of(ratioOf),
+    gatewayChunksPerCoreSecond: Math.round(of(({ gateway: one }) => one.chunksPerCoreSecond)),
+    passThroughChunksPerCoreSecond: Math.round(of(({ passThrough: one }) => one.chunksPerCoreSecond)),
+    ttftAddedP50Ms: added((one) => one.ttftP50Ms),
+    ttftAddedP99Ms: added((one) => one.ttftP99Ms),
+    ttftP50Ms: both((one) => one.ttftP50Ms),
+    ttftP99Ms: both((one) => one.ttftP99Ms),
+    cpuMsPer1000Prompts: both((one) => one.cpuMsPer1000Prompts),
     cpuMsPer1000Requests: { gateway: small.gateway.cpuMsPer1000, passThrough: small.passThrough.cpuMsPer1000 },
     requestsBefore: options.smallRequests,
     residentMegabytesAfter: small.gateway.residentMegabytes,
+    coresBusyWithOthers: round3(foreignCores),
     perRound: rounds,
   };
 }
@@ -77,36 +89,72 @@ interface Round {
   readonly chunksPerCoreSecond: number;
   readonly ttftP50Ms: number;
   readonly ttftP99Ms: number;
+  /** Requests that the two percentiles are of. */
   readonly requests: number;
+  readonly cpuMsPer1000Prompts: number;
 }
 
-type Targets = Readonly<Record<"gateway" | "passThrough", Target>>;
+type Name = (typeof NAMES)[number];
 
-async function runRound(targets: Targets, streams: number, round: number): Promise<Record<keyof Targets, Round>> {
-  const names = ["gateway", "passThrough"] as const;
-  const sums = { gateway: { chunks: 0, spent: 0 }, passThrough: { chunks: 0, spent: 0 } };
-  const ttftMs = { gateway: [] as number[], passThrough: [] as number[] };
-  for (let turn = 0; turn < TURNS; turn++) {
-    for (const name of names) {
+async function runRound(targets: Record<Name, Target>, streams: number, round: number): Promise<Record<Name, Round>> {
+  const sums = { gateway: newSums(), passThrough: newSums() };
+  for (let turn = 0; turn < FORWARDING_TURNS; turn++) {
+    for (const name of inTurn(turn)) {
       const { url, pids } = targets[name];
       const steady = (isSteady: boolean): void => {
-        sums[name].spent += isSteady ? -cpuSeconds(pids) : cpuSeconds(pids);
+        sums[name].forwardingSeconds += isSteady ? -cpuSeconds(pids) : cpuSeconds(pids);
       };
-      sums[name].chunks += (await runStreams(url, { ...FORWARDING, steady })).steadyChunks;
-      // Requests are numbered on, so that what a turn calls new nobody has seen.
-      const first = (round * TURNS + turn) * 1000;
-      const body = (stream: number, number: number): string => chatBody(stream, first + number);
-      ttftMs[name].push(...(await runStreams(url, { ...PROMPTING, streams, body })).ttftMs);
+      sums[name].chunks += await runStreams(url, { ...FORWARDING, steady });
     }
   }
-  const figures = (name: keyof Targets): Round => {
-    const sorted = ttftMs[name].sort((a, b) => a - b);
-    const at = (share: number): number =>
-      round3(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]);
-    const { chunks, spent } = sums[name];
-    return { chunksPerCoreSecond: chunks / spent, ttftP50Ms: at(0.5), ttftP99Ms: at(0.99), requests: sorted.length };
+  for (let turn = 0; turn < PROMPTING_TURNS; turn++) {
+    for (const name of inTurn(turn)) {
+      const { url, pids } = targets[name];
+      const before = cpuSeconds(pids);
+      const ttftMs = await runPrompts(url, { ...PROMPTING, streams, turn: round * PROMPTING_TURNS + turn });
+      sums[name].promptingSeconds += cpuSeconds(pids) - before;
+      sums[name].ttftMs.push(...ttftMs);
+    }
+  }
+  return { gateway: figures(sums.gateway, streams), passThrough: figures(sums.passThrough, streams) };
+}
+
+/** Who goes first changes, so that what a turn leaves behind falls on both. */
+function inTurn(turn: number): readonly Name[] {
+  return turn % 2 === 0 ? NAMES : NAMES.toReversed();
+}
+
+interface Sums {
+  chunks: number;
+  forwardingSeconds: number;
+  promptingSeconds: number;
+  readonly ttftMs: number[];
+}
+
+function newSums(): Sums {
+  return { chunks: 0, forwardingSeconds: 0, promptingSeconds: 0, ttftMs: [] };
+}
+
+function figures({ chunks, forwardingSeconds, promptingSeconds, ttftMs }: Sums, streams: number): Round {
+  const sorted = [...ttftMs].sort((a, b) => a - b);
+  const at = (share: number): number => round3(sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]);
+  const prompts = PROMPTING_TURNS * (streams + PROMPTING.requests);
+  return {
+    chunksPerCoreSecond: chunks / forwardingSeconds,
+    ttftP50Ms: at(0.5),
+    ttftP99Ms: at(0.99),
+    requests: sorted.length,
+    cpuMsPer1000Prompts: round3((1e6 * promptingSeconds) / prompts),
   };
-  return { gateway: figures("gateway"), passThrough: figures("passThrough") };
+}
+
+function describe(round: Record<Name, Round>): string {
+  const { gateway: ours, passThrough: bare } = round;
+  const added = (figure: "ttftP50Ms" | "ttftP99Ms"): string => (ours[figure] - bare[figure]).toFixed(2);
+  return (
+    `${Math.round(ours.chunksPerCoreSecond)} chunks per core-second, ratio ${ratioOf(round).toFixed(3)}; ` +
+    `TTFT p50 ${ours.ttftP50Ms} ms (${added("ttftP50Ms")} added), p99 ${ours.ttftP99Ms} ms (${added("ttftP99Ms")} added)`
+  );
 }
 
 async function runSmall(
@@ -146,7 +194,7 @@ async function toTarget(child: ChildProcess): Promise<Target> {
   return { url, pids };
 }
 
-function ratioOf(round: { readonly gateway: Round; readonly passThrough: Round }): number {
+function ratioOf(round: Record<Name, Round>): number {
   return round.gateway.chunksPerCoreSecond / round.passThrough.chunksPerCoreSecond;
 }
 

@@ -22,3 +22,10 @@ export function residentMegabytes(pids: readonly number[]): number {
   }
   return Math.round(kilobytes / 1024);
 }
+
+/** CPU seconds that the whole machine has worked so far, whoever it worked for. */
+export function machineCpuSeconds(): number {
+  const [first] = readFileSync("/proc/stat", "utf8").split("\n");
+  const [user, nice, system, , , interrupts, softInterrupts, stolen] = first.trim().split(/\s+/).slice(1).map(Number);
+  return (user + nice + system + interrupts + softInterrupts + stolen) / TICKS_PER_SECOND;
+}

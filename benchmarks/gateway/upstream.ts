@@ -4,8 +4,8 @@
  */
 import { type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { TICK_MS } from "./tick.ts";
 
-const TICK_MS = 20;
 const CHUNK = `data: ${JSON.stringify({
   id: "chatcmpl-00000000-0000-0000-0000-000000000000",
   object: "chat.completion.chunk",

@@ -1,6 +1,9 @@
 import type { ServerResponse } from "node:http";
 
-const LINE_END = "\r\n";
+const LINE_END_BYTES = 2;
+const CARRIAGE_RETURN = 0x0d;
+const LINE_FEED = 0x0a;
+const HEX_DIGITS: Uint8Array = new TextEncoder().encode("0123456789abcdef");
 
 /**
  * Writes the chunks of a streamed answer. Node sends the length, the bytes and the line end of a chunk as three buffers; put
@@ -30,12 +33,18 @@ export class ChunkWriter {
       this.#isOpen = true;
       return response.write(chunk);
     }
-    const length = chunk.length.toString(16);
-    const at = length.length + LINE_END.length;
-    const frame = Buffer.allocUnsafe(at + chunk.length + LINE_END.length);
-    frame.write(length + LINE_END, 0, "latin1");
+    const { length } = chunk;
+    let digits = 1;
+    while (length >>> (4 * digits) > 0) digits++;
+    const frame = Buffer.allocUnsafe(digits + length + 2 * LINE_END_BYTES);
+    for (let i = 0; i < digits; i++) frame[i] = HEX_DIGITS[(length >>> (4 * (digits - 1 - i))) & 15];
+    let at = digits;
+    frame[at++] = CARRIAGE_RETURN;
+    frame[at++] = LINE_FEED;
     frame.set(chunk, at);
-    frame.write(LINE_END, at + chunk.length, "latin1");
+    at += length;
+    frame[at++] = CARRIAGE_RETURN;
+    frame[at] = LINE_FEED;
     return socket.write(frame);
   }
 }

@@ -3,19 +3,19 @@ import type { ShedReason } from "../core/admission/types.ts";
 import { encodeError } from "../wire/openai-reply.ts";
 import type { TokenUsage } from "../wire/openai-usage.ts";
 import { sseEvent } from "../wire/sse.ts";
+import type { RequestPlane } from "../planes/request/types.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
 import type { AttemptEnd, AttemptFault, DecidedRequest, Decider, OfferedRequest, Placement } from "./decider.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GapRecorder } from "./metrics/gap-recorder.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed } from "./openai-errors.ts";
 import { Attempt, type AttemptListener, type UpstreamRequest, type WholeResponse } from "./proxy.ts";
-import type { Upstreams } from "./upstreams.ts";
 import { connectFault, describeFault } from "./worker-fault.ts";
 
 /** What an exchange needs beside its own request. */
 export interface ExchangeContext {
   readonly decider: Decider;
-  readonly upstreams: Upstreams;
+  readonly upstreams: RequestPlane;
   readonly limits: GatewayLimits;
 }
 
@@ -33,6 +33,9 @@ export interface PreparedRequest {
  * telling of every token costs as much as scanning it.
  */
 const TOLD_TOKENS = 16;
+
+/** Answers up to here go out together with their headers. */
+const SHORT_BYTES = 16 * 1024;
 
 /** The headers of a worker's answer that concern the client too. */
 const PASSED_BACK: readonly string[] = ["content-type", "x-request-id", "retry-after", "retry-after-ms"];
@@ -79,7 +82,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#sentMs = undefined;
     this.#attempt = new Attempt(this, outgoing);
     const headers = dpRank === 0 ? outgoing.headers : { ...outgoing.headers, "x-data-parallel-rank": String(dpRank) };
-    this.#attempt.start(this.#context.upstreams.get(url), { ...outgoing, headers });
+    this.#attempt.start(this.#context.upstreams.get(url, worker), { ...outgoing, headers });
   }
 
   shed(reason: ShedReason): void {
@@ -101,7 +104,12 @@ export class Exchange implements DecidedRequest, AttemptListener {
 
   streamed(headers: IncomingHttpHeaders, chunk: Uint8Array, tokens: number): boolean {
     const response = this.#response;
-    if (!response.headersSent) response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
+    if (!response.headersSent) {
+      response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
+      // An answer that has begun is never asked for again.
+      const { outgoing } = this.#prepared;
+      outgoing.sent?.(outgoing.body);
+    }
     const mayGoOn = this.#writer.write(chunk);
     const nowMs = performance.now();
     this.#lastChunkMs = nowMs;
@@ -128,7 +136,10 @@ export class Exchange implements DecidedRequest, AttemptListener {
   whole({ status, headers, body, usage }: WholeResponse): void {
     const response = this.#response;
     const answer = (): void => {
-      response.writeHead(status, { ...this.#headers(headers), "content-length": body.length }).end(body);
+      response.writeHead(status, { ...this.#headers(headers), "content-length": body.length });
+      // Node joins headers and a text into one write, headers and bytes are two; byte by byte, a text is the same.
+      if (body.length > SHORT_BYTES) response.end(body);
+      else response.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString("latin1"), "latin1");
     };
     if (status < 300) {
       const { decider } = this.#context;

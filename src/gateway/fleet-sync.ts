@@ -226,6 +226,7 @@ export class FleetSync implements DiscoveryListener {
       snapshot: (snapshot) => heard((nowNs) => router.restore(replica, snapshot, nowNs)),
       replayUnavailable: () => heard((nowNs) => router.replayUnavailable(replica, nowNs)),
       load: (load) => this.#report(member, load),
+      problem: (message) => this.problem(`worker ${member.worker.name}: ${message}`),
       caughtUp: () =>
         heard(() => {
           member.hasHeardAll = true;

@@ -8,6 +8,7 @@ import {
   parseGenerationRequest,
   withUsageAsked,
 } from "../wire/openai-request.ts";
+import { BodyBuffers } from "./body-buffers.ts";
 import type { OfferedRequest } from "./decider.ts";
 import type { PreparedRequest } from "./exchange.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
@@ -42,6 +43,8 @@ export type Preparation =
 /** Reads requests and makes them ready: what is asked for, its tokens, its block hashes, and the bytes to send. */
 export class Generation {
   readonly #options: GenerationOptions;
+  readonly #buffers = new BodyBuffers();
+  readonly #take = (bytes: number): Uint8Array => this.#buffers.take(bytes);
   #requests = 0;
 
   constructor(options: GenerationOptions) {
@@ -82,8 +85,9 @@ export class Generation {
     const outgoing = {
       path,
       headers: passedOn(request.headers),
-      body: asksUsage ? withUsageAsked(read.bytes, body as object) : read.bytes,
+      body: asksUsage ? withUsageAsked(read.bytes, body as object, this.#take) : read.bytes,
       dropsUsage: asksUsage,
+      ...(asksUsage && { sent: (bytes: Uint8Array): void => this.#buffers.giveBack(bytes) }),
     };
     return { prepared: { offered, outgoing, isStreaming: wanted.isStreaming, arrivedMs } };
   }

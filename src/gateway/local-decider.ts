@@ -52,14 +52,19 @@ export class LocalDecider implements Decider {
   constructor(options: LocalDeciderOptions) {
     const { router, clock = monotonicClock(), events, load, problem, tickMs = DEFAULT_TICK_MS } = options;
     const { directory } = this;
-    const eventTimes = new EventTimes(clock, (ageMs) => this.metrics.eventLag(ageMs));
+    const eventTimes = new EventTimes(clock, (ageMs) => this.metrics.eventLag(router.policy.name, ageMs));
     this.router = router;
     this.clock = clock;
     this.#driver = new RouterDriver({
       router,
       clock,
       requestEvents: (effect) => this.fleet.request(effect),
-      decided: (durationNs) => this.metrics.routed(router.policy.name, durationNs / NS_PER_MS),
+      decided: ({ matchNs, scoreNs, recordNs }) =>
+        this.metrics.routed(router.policy.name, {
+          matchMs: matchNs / NS_PER_MS,
+          scoreMs: scoreNs / NS_PER_MS,
+          recordMs: recordNs / NS_PER_MS,
+        }),
     });
     this.fleet = new FleetSync({
       router,
@@ -96,13 +101,14 @@ export class LocalDecider implements Decider {
   }
 
   offer(request: OfferedRequest, decided: DecidedRequest): void {
-    const { preparation, startWithinMs, ...routed } = request;
+    const { startWithinMs } = request;
     const policy = this.router.policy.name;
     const open = new OpenRequest(this, decided, request, policy);
     this.#open.set(request.id, open);
-    this.metrics.offered(policy, preparation);
     const deadlineNs = startWithinMs === undefined ? undefined : this.clock.nowNs() + startWithinMs * NS_PER_MS;
-    this.#driver.offer({ ...routed, ...(deadlineNs !== undefined && { deadlineNs }) }, open);
+    this.#driver.offer(deadlineNs === undefined ? request : { ...request, deadlineNs }, open);
+    // After the request is on its way: counting can wait, the client cannot.
+    this.metrics.offered(policy, request.preparation);
   }
 
   sent(id: string): void {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
+import type { Upstream } from "../planes/request/types.ts";
 import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner } from "../wire/sse.ts";
@@ -33,6 +34,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** Told when the worker has the body and nobody else will need it. */
+  readonly sent?: (body: Uint8Array) => void;
   /** Leaves the usage out of the stream again that the client did not ask for. */
   readonly dropsUsage: boolean;
 }
@@ -58,8 +61,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request; may fail before it returns. */
-  start(dispatcher: Dispatcher, { path, headers, body }: UpstreamRequest): void {
-    dispatcher.dispatch({ method: "POST", path, headers, body }, this);
+  start(upstream: Upstream, { path, headers, body }: UpstreamRequest): void {
+    upstream.dispatch({ method: "POST", path, headers, body }, this);
   }
 
   /** Gives the attempt up and tells nobody. */

@@ -12,17 +12,23 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Re
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
+    let tell: ((read: ReadBody) => void) | undefined = resolve;
+    // A request lives as long as its answer, and its listeners with it: they must not hold the body, nor the promise of it.
+    const settle = (read: ReadBody): void => {
+      chunks.length = 0;
+      tell?.(read);
+      tell = undefined;
+    };
     request.on("data", (chunk: Buffer) => {
       length += chunk.length;
       if (length <= maxBytes) chunks.push(chunk);
       else {
-        chunks.length = 0;
         request.pause();
-        resolve({ kind: "too-large" });
+        settle({ kind: "too-large" });
       }
     });
-    request.on("end", () => resolve({ kind: "read", bytes: joinBytes(chunks, length) }));
-    request.on("close", () => resolve({ kind: "gone" }));
-    request.on("error", () => resolve({ kind: "gone" }));
+    request.on("end", () => settle({ kind: "read", bytes: joinBytes(chunks, length) }));
+    request.on("close", () => settle({ kind: "gone" }));
+    request.on("error", () => settle({ kind: "gone" }));
   });
 }

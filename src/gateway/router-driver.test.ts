@@ -3,7 +3,7 @@ import { sequenceHashes } from "../core/hash.ts";
 import { createPolicy } from "../core/policy/registry.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
 import { Router } from "../core/router.ts";
-import { type DrivenRequest, RouterDriver } from "./router-driver.ts";
+import { type DecisionTimes, type DrivenRequest, RouterDriver } from "./router-driver.ts";
 
 const SEQUENCE = sequenceHashes(
   Uint32Array.from({ length: 64 }, (_, i) => i),
@@ -22,13 +22,20 @@ class NotedRequest implements DrivenRequest {
   }
 }
 
-function driven(...workers: string[]): { made: RouterDriver; asked: unknown[] } {
+function driven(...workers: string[]): { made: RouterDriver; asked: unknown[]; times: DecisionTimes[] } {
   const router = new Router(createPolicy("kv-cost"), { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024 });
   for (const worker of workers) router.addReplica({ worker });
   let nowNs = 0;
   const asked: unknown[] = [];
   const clock = { nowNs: () => ++nowNs };
-  return { made: new RouterDriver({ router, clock, requestEvents: (effect) => asked.push(effect) }), asked };
+  const times: DecisionTimes[] = [];
+  const made = new RouterDriver({
+    router,
+    clock,
+    requestEvents: (effect) => asked.push(effect),
+    decided: (taken) => times.push(taken),
+  });
+  return { made, asked, times };
 }
 
 const request = (id: string): RoutedRequest => ({ id, promptTokens: 70, sequence: SEQUENCE, blocks: 4 });
@@ -64,5 +71,22 @@ describe("the driver of a router", () => {
     expect(noted.heard).toEqual(["attempt 1, 0 tokens cached", "attempt 2, 0 tokens cached"]);
     expect(made.open).toBe(1);
     expect(made.ended("x", { outcome: "failed" })).toBe(true);
+  });
+
+  test("tells where the time of a decision went, and follows a change of policy", () => {
+    const { made, times } = driven("a");
+    made.offer(request("x"), new NotedRequest());
+    made.setPolicy(createPolicy("round-robin"));
+    made.offer(request("y"), new NotedRequest());
+    // Every look at this clock takes a nanosecond: before the policy, in it, and after it.
+    const once = { matchNs: 1, scoreNs: 1, recordNs: 1 };
+    expect(times).toEqual([once, once]);
+    expect(made.router.policy.name).toBe("round-robin");
+  });
+
+  test("knows no time in the policy when there was nobody to choose from", () => {
+    const { made, times } = driven();
+    made.offer(request("x"), new NotedRequest());
+    expect(times).toEqual([{ matchNs: 1, scoreNs: 0, recordNs: 0 }]);
   });
 });

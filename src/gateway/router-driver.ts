@@ -5,6 +5,7 @@ import type { Ending } from "../core/open-request.ts";
 import type { Policy } from "../core/policy/types.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
 import type { Router } from "../core/router.ts";
+import { TimedPolicy } from "./timed-policy.ts";
 
 /** A request as the driver sees it: told where to go, or that it is turned away. */
 export interface DrivenRequest {
@@ -12,13 +13,20 @@ export interface DrivenRequest {
   shed(reason: ShedReason): void;
 }
 
+/** Where the time of a routing decision went: up to the policy, in the policy, and after it. */
+export interface DecisionTimes {
+  readonly matchNs: Nanoseconds;
+  readonly scoreNs: Nanoseconds;
+  readonly recordNs: Nanoseconds;
+}
+
 export interface RouterDriverOptions {
   readonly router: Router;
   readonly clock: Clock;
   /** Where lost events, or the whole state of a replica, are asked for. */
   readonly requestEvents: (effect: Replay | Resync) => void;
-  /** Told how long each decision took, before it is carried out. */
-  readonly decided?: (durationNs: Nanoseconds) => void;
+  /** Told how long each decision took, when it has been carried out. */
+  readonly decided?: (times: DecisionTimes) => void;
 }
 
 /**
@@ -30,11 +38,14 @@ export class RouterDriver {
   readonly #options: RouterDriverOptions;
   readonly #clock: Clock;
   readonly #requests = new Map<string, DrivenRequest>();
+  #policy: TimedPolicy;
 
   constructor(options: RouterDriverOptions) {
     this.router = options.router;
     this.#clock = options.clock;
     this.#options = options;
+    this.#policy = new TimedPolicy(this.router.policy, this.#clock);
+    this.router.setPolicy(this.#policy);
   }
 
   /** Requests that have not ended. */
@@ -43,15 +54,21 @@ export class RouterDriver {
   }
 
   setPolicy(policy: Policy): void {
-    this.router.setPolicy(policy);
+    this.#policy = new TimedPolicy(policy, this.#clock);
+    this.router.setPolicy(this.#policy);
   }
 
   offer(request: RoutedRequest, driven: DrivenRequest): void {
     this.#requests.set(request.id, driven);
     const nowNs = this.#clock.nowNs();
+    const policy = this.#policy;
+    policy.restart();
     const effects = this.router.offer(request, nowNs);
-    this.#options.decided?.(this.#clock.nowNs() - nowNs);
+    const endedNs = this.#clock.nowNs();
+    const { askedNs = endedNs, choosingNs } = policy;
     this.carryOut(effects);
+    const recordNs = endedNs - askedNs - choosingNs;
+    this.#options.decided?.({ matchNs: askedNs - nowNs, scoreNs: choosingNs, recordNs });
   }
 
   sent(id: string): void {

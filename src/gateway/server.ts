@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { RequestPlane } from "../planes/request/types.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { encodeModels } from "../wire/openai-reply.ts";
 import type { GenerationKind } from "../wire/openai-request.ts";
@@ -16,6 +17,8 @@ export interface GatewayOptions {
   readonly tokens: Pick<PromptTokens, "tokensOf">;
   /** Tokens in a KV block, as the router was told. */
   readonly blockTokens: number;
+  /** How requests reach workers; over HTTP unless told. */
+  readonly requests?: RequestPlane | undefined;
   readonly limits?: Partial<GatewayLimits>;
   /** Asks engines for the usage of streams, and keeps it from clients that did not. */
   readonly asksUsage?: boolean;
@@ -66,7 +69,7 @@ export class Gateway {
       asksUsage,
       idPrefix,
     });
-    this.#context = { decider, upstreams: new Upstreams(limits), limits };
+    this.#context = { decider, upstreams: options.requests ?? new Upstreams(limits), limits };
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => fail(response, error));
     });

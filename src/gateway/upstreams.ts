@@ -1,4 +1,5 @@
-import { type Dispatcher, Pool } from "undici";
+import { Pool } from "undici";
+import type { RequestPlane, Upstream as WorkerUpstream } from "../planes/request/types.ts";
 
 export interface UpstreamsOptions {
   /** How long it may take to reach a worker. */
@@ -13,8 +14,8 @@ interface Upstream {
 /** Connections to a worker that nothing was sent to for so long are given up with it. */
 const IDLE_MS = 300_000;
 
-/** Kept-alive connections to workers, by origin. */
-export class Upstreams {
+/** The request plane over HTTP: kept-alive connections to workers, by origin. */
+export class Upstreams implements RequestPlane {
   readonly #options: UpstreamsOptions;
   readonly #upstreams = new Map<string, Upstream>();
 
@@ -22,7 +23,7 @@ export class Upstreams {
     this.#options = options;
   }
 
-  get(origin: string): Dispatcher {
+  get(origin: string): WorkerUpstream {
     let upstream = this.#upstreams.get(origin);
     if (upstream === undefined) {
       // Deadlines for answers are the exchange's: what is late depends on the request, and a paused stream is not late.

@@ -15,6 +15,12 @@ const wish = (changes: Partial<AnswerWish> = {}): AnswerWish => ({
 });
 
 describe("made-up answers", () => {
+  test("differ by the seed that a client gives", () => {
+    const text = (seed: number): string => maker.make(wish({ seed })).pieces.join("");
+    expect(text(7)).toBe(text(7));
+    expect(new Set([text(0), text(7), text(8)]).size).toBe(3);
+  });
+
   test("tokenize to the tokens they were cached with, as a text and behind another", () => {
     const chat = maker.make(wish());
     expect([...tokenizer.encode({ kind: "text", text: chat.pieces.join("") })]).toEqual([...chat.tokens]);

@@ -16,6 +16,8 @@ export interface AnswerWish {
   readonly limit: number | undefined;
   /** Tokens of an answer that ends by itself. */
   readonly naturalTokens: number;
+  /** 0 unless the client gave one. */
+  readonly seed?: number;
   /** The answer ends before the first of these texts that turns up in it. */
   readonly stop: readonly string[];
 }
@@ -30,7 +32,7 @@ export interface Answer {
 }
 
 /**
- * Makes answers up: always the same for the same prompt, other ones for another. Every word is one token, alone and after a
+ * Makes answers up: always the same for the same prompt and seed, other ones for another. Every word is one token, alone and after a
  * space, so that an answer sent back in the next turn has the tokens it was cached with.
  */
 export class AnswerMaker {
@@ -52,10 +54,11 @@ export class AnswerMaker {
     }
   }
 
-  make({ promptTokens, isContinuation, limit, naturalTokens, stop }: AnswerWish): Answer {
+  make({ promptTokens, isContinuation, limit, naturalTokens, stop, seed: given = 0 }: AnswerWish): Answer {
     const count = limit ?? naturalTokens;
     let seed = promptTokens.length;
     for (const token of promptTokens) seed = mixPair(seed, token);
+    if (given !== 0) seed = mixPair(seed, given);
     const pieces: string[] = [];
     const tokens = new Uint32Array(count);
     for (let i = 0; i < count; i++) {

@@ -38,6 +38,10 @@ export class BlockTails {
     }
   }
 
+  clear(): void {
+    this.#tails.clear();
+  }
+
   /** How many leading tokens of a prompt end in a tail, the deepest there is; 0 if none does. */
   reach(promptTokens: Uint32Array, sequence: Uint32Array): number {
     for (let blocks = fullBlocks(promptTokens.length, this.#blockTokens); blocks >= 0; blocks--) {

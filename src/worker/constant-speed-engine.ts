@@ -114,7 +114,7 @@ export class ConstantSpeedEngine implements Engine {
     }
     listener.grew(1);
     if (!isLast) return;
-    listener.finished(running.cachedTokens);
+    listener.finished(running.cachedTokens, 0);
     this.#startNext();
   }
 

@@ -20,6 +20,11 @@ export function debugRoutes(engine: TwinEngine, faults: FaultSwitches, blockToke
       const body = { incarnation, lastEventId, blockTokens, blocks, ...engine.load, runs: listed };
       respondJson(response, 200, JSON.stringify(body));
     },
+    // Under vLLM's name, so that whoever resets a fleet need not know what it consists of.
+    "POST /reset_prefix_cache": (_, response) => {
+      engine.forgetCache();
+      respondJson(response, 200, "{}");
+    },
     "GET /debug/engine": (_, response) =>
       respondJson(response, 200, JSON.stringify({ ...engine.load, ...engine.stats })),
     "GET /debug/faults": (_, response) => respondJson(response, 200, JSON.stringify(faults.current)),

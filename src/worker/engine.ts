@@ -1,3 +1,4 @@
+import type { Nanoseconds } from "../core/clock.ts";
 import type { BlockIdentity } from "../core/hash.ts";
 import type { ReplicaSnapshot } from "../core/kv-index/types.ts";
 
@@ -19,8 +20,8 @@ export interface EngineListener {
   refused(reason: string): void;
   /** More tokens are there, the one that ends the answer included. */
   grew(tokens: number): void;
-  /** All tokens are there; `cachedTokens` of the prompt were in the KV cache. */
-  finished(cachedTokens: number): void;
+  /** All tokens are there; `cachedTokens` of the prompt were in the KV cache, and the job waited so long for a place. */
+  finished(cachedTokens: number, queuedNs: Nanoseconds): void;
 }
 
 export interface EngineTicket {

@@ -4,6 +4,8 @@ import type { RequestProblem } from "../wire/openai-request.ts";
 /** Fields of a request that matter to an engine and not to a router. */
 export interface GenerationOptions {
   readonly stop: readonly string[];
+  /** Whoever asks the same with another seed gets another answer. */
+  readonly seed: number;
 }
 
 const MOST_STOPS = 16;
@@ -20,5 +22,7 @@ export function readGenerationOptions(
     const message = `stop: must be a text that is not empty, or up to ${MOST_STOPS} of them`;
     return { problem: { param: "stop", message } };
   }
-  return { options: { stop: stop as readonly string[] } };
+  const seed = field(body, "seed") ?? 0;
+  if (!Number.isSafeInteger(seed)) return { problem: { param: "seed", message: "seed: must be a whole number" } };
+  return { options: { stop: stop as readonly string[], seed: seed as number } };
 }

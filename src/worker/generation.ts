@@ -91,7 +91,7 @@ export class Generation {
         maxOutputTokens: wanted.maxOutputTokens ?? this.#settings.answerTokens + 1,
         identity: wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt },
       },
-      this.#listener(writer, answer.finishReason, clock.nowNs()),
+      this.#listener(writer, understood, clock.nowNs()),
     );
     response.on("close", () => {
       this.#underWay.delete(writer);
@@ -134,6 +134,7 @@ export class Generation {
       limit: wanted.maxOutputTokens,
       naturalTokens: answerTokens,
       stop: own.options.stop,
+      seed: own.options.seed,
     });
     return { wanted, promptTokens, answer };
   }
@@ -159,9 +160,9 @@ export class Generation {
     return { code: "context_length_exceeded", message };
   }
 
-  #listener(writer: ReplyWriter, finishReason: string, arrivedNs: Nanoseconds): EngineListener {
+  #listener(writer: ReplyWriter, { answer, promptTokens }: Understood, arrivedNs: Nanoseconds): EngineListener {
     const { clock, faults, meter } = this.#settings;
-    const timing = meter?.begin(arrivedNs, finishReason);
+    const timing = meter?.begin(arrivedNs, { finishReason: answer.finishReason, promptTokens: promptTokens.length });
     return {
       refused: (reason) => writer.failed(statusOf("request_too_large"), errorFields("request_too_large", reason)),
       grew: (tokens) => {
@@ -172,8 +173,8 @@ export class Generation {
         const cutAt = faults.current["cut-stream"];
         if (cutAt !== null && writer.written >= cutAt) writer.cut();
       },
-      finished: (cachedTokens) => {
-        timing?.finished(clock.nowNs());
+      finished: (cachedTokens, queuedNs) => {
+        timing?.finished(clock.nowNs(), queuedNs);
         writer.finished(cachedTokens);
       },
     };

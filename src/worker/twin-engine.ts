@@ -30,12 +30,13 @@ const BYTES_PER_HASH = 8;
 /** A job in the engine. */
 interface Flight {
   readonly key: number;
+  readonly submittedNs: Nanoseconds;
   readonly listener: EngineListener;
   /** Tokens that reports of growth add up to, those that are known to be there, and of those what its listener knows. */
   reported: number;
   generated: number;
   told: number;
-  cachedTokens: number | undefined;
+  end: { readonly cachedTokens: number; readonly queuedNs: Nanoseconds } | undefined;
 }
 
 /** What the engine is doing at the moment. */
@@ -110,11 +111,12 @@ export class TwinEngine implements Engine {
     }
     const flight: Flight = {
       key: this.#nextKey++,
+      submittedNs: nowNs,
       listener,
       reported: 0,
       generated: 0,
       told: 0,
-      cachedTokens: undefined,
+      end: undefined,
     };
     const outputTokens = outputTokensOf(job);
     const continuesTokens = this.#tails?.reach(job.promptTokens, sequence) ?? 0;
@@ -144,6 +146,15 @@ export class TwinEngine implements Engine {
     const snapshot = this.#core.snapshot(nowNs);
     this.#settle(nowNs);
     return snapshot;
+  }
+
+  /** Empties the cache but for what running requests hold; whoever follows it hears of every block. */
+  forgetCache(): void {
+    const nowNs = this.#options.timers.nowNs();
+    this.#advanceTo(nowNs);
+    this.#core.forgetUnheld(nowNs);
+    this.#tails?.clear();
+    this.#settle(nowNs);
   }
 
   /** Stops for good: no timer is left behind and no listener hears anything more. */
@@ -207,10 +218,10 @@ export class TwinEngine implements Engine {
     for (const { event } of kvEvents) this.#publish(event);
     for (const { key } of firstTokens) this.#grow(key, 0, 1);
     for (const { key, tokens } of growth) this.#grow(key, tokens, 0);
-    for (const { key, outputTokens, cachedTokens } of finished) {
+    for (const { key, outputTokens, cachedTokens, admittedNs } of finished) {
       const flight = this.#grow(key, 0, outputTokens);
       if (flight === undefined) continue;
-      flight.cachedTokens = cachedTokens;
+      flight.end = { cachedTokens, queuedNs: Math.max(0, admittedNs - flight.submittedNs) };
       this.#flights.delete(key);
     }
     for (const effects of [kvEvents, firstTokens, growth, finished]) if (effects.length > 0) effects.length = 0;
@@ -250,7 +261,8 @@ export class TwinEngine implements Engine {
         const tokens = flight.generated - flight.told;
         flight.told = flight.generated;
         if (tokens > 0) flight.listener.grew(tokens);
-        if (flight.cachedTokens !== undefined) flight.listener.finished(flight.cachedTokens);
+        const { end } = flight;
+        if (end !== undefined) flight.listener.finished(end.cachedTokens, end.queuedNs);
       }
     } finally {
       this.#isTelling = false;

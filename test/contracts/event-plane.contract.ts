@@ -4,6 +4,7 @@ import { EventFeed, type FeedRequest } from "../../src/core/kv-index/event-feed.
 import type { KvEvent, ReplicaSnapshot } from "../../src/core/kv-index/types.ts";
 import type { ReportedLoad } from "../../src/core/load/load-description.ts";
 import { Heard } from "../support/heard.ts";
+import type { SkippableTest } from "../support/required-component.ts";
 import type {
   EventAddress,
   EventListener,
@@ -28,7 +29,8 @@ export interface PublishingWorker {
 
 export interface EventPlaneUnderTest {
   readonly title: string;
-  createPlane(): Promise<EventPlane>;
+  /** Makes a plane, or skips the test where what it needs is missing. */
+  createPlane(test: SkippableTest): Promise<EventPlane>;
   /** Starts a worker; with `instead` it takes the place of another, as after a restart of its process. */
   createWorker(
     plane: EventPlane,
@@ -143,8 +145,8 @@ export function describeEventPlaneContract(subject: EventPlaneUnderTest): void {
     let worker: PublishingWorker;
     const open: { close(): Promise<void> }[] = [];
 
-    beforeEach(async () => {
-      plane = await subject.createPlane();
+    beforeEach(async (context) => {
+      plane = await subject.createPlane(context);
       ({ cache, worker } = await start("a", "1"));
     });
 

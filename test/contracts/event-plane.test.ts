@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { HttpEventPlane } from "../../src/planes/event/http.ts";
 import { HttpEventPublisher } from "../../src/planes/event/http-publisher.ts";
 import { MemoryEventPlane } from "../../src/planes/event/memory.ts";
 import { ZmqEventPlane } from "../../src/planes/event/zmq.ts";
 import { ZmqEventPublisher } from "../../src/planes/event/zmq-publisher.ts";
+import { CuttableProxy } from "../support/cuttable-proxy.ts";
 import {
   CONTRACT_BLOCK_TOKENS,
   CONTRACT_REPLAY_DEPTH,
@@ -83,51 +84,6 @@ describeEventPlaneContract({
     return worker;
   },
 });
-
-/** Passes bytes on to another port and can be made to drop all connections. */
-class CuttableProxy {
-  readonly #server = createTcpServer((socket) => this.#join(socket));
-  readonly #sockets = new Set<Socket>();
-  readonly #port: number;
-
-  constructor(port: number) {
-    this.#port = port;
-  }
-
-  async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return `tcp://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    const closed = once(this.#server, "close");
-    this.#server.close();
-    this.cut();
-    await closed;
-  }
-
-  #join(inner: Socket): void {
-    const outer = connect(this.#port, "127.0.0.1");
-    for (const [one, other] of [
-      [inner, outer],
-      [outer, inner],
-    ] as const) {
-      this.#sockets.add(one);
-      one.on("data", (bytes) => other.write(bytes));
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        this.#sockets.delete(one);
-        other.destroy();
-      });
-    }
-  }
-}
 
 describeEventPlaneContract({
   title: "zmq",

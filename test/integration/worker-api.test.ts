@@ -174,7 +174,12 @@ describe("what is asked of a worker", () => {
       firstTokens: value("vllm:time_to_first_token_seconds_count"),
       gaps: value("vllm:inter_token_latency_seconds_count"),
       running: value("vllm:num_requests_running"),
-    }).toEqual({ prompt: 126, output: 20, hits: 48, ended: 2, firstTokens: 2, gaps: 18, running: 0 });
+      generated: value("vllm:request_generation_tokens_sum"),
+    }).toEqual({ prompt: 126, output: 20, hits: 48, ended: 2, firstTokens: 2, gaps: 18, running: 0, generated: 20 });
+    const seconds = (name: string): number => value(`vllm:${name}_seconds_sum`);
+    const stages = seconds("request_queue_time") + seconds("request_prefill_time") + seconds("request_decode_time");
+    expect(stages).toBeCloseTo(seconds("e2e_request_latency"), 9);
+    expect(seconds("request_inference_time")).toBeLessThanOrEqual(seconds("e2e_request_latency"));
     for (const name of ["GPU_UTIL", "FB_USED", "FB_FREE", "POWER_USAGE"]) {
       const series = lines.filter((line) => line.startsWith(`DCGM_FI_DEV_${name}{`));
       expect(series.map((line) => /gpu="(\d)".*simulated="true"/.exec(line)?.[1])).toEqual(["0", "1"]);

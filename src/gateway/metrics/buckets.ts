@@ -11,3 +11,15 @@ export const LATENCY_BOUNDS_SECONDS: readonly number[] = [
 export const STAGE_BOUNDS_SECONDS: readonly number[] = [
   0.000_01, 0.000_02, 0.000_05, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1,
 ];
+
+/** The first bucket whose bound a value does not exceed; the number of bounds if it exceeds all of them. */
+export function bucketOf(bounds: ArrayLike<number>, value: number): number {
+  let low = 0;
+  let high = bounds.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (bounds[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

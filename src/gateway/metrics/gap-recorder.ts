@@ -1,5 +1,5 @@
 import type { GapCounts } from "../decider.ts";
-import { LATENCY_BOUNDS_SECONDS } from "./buckets.ts";
+import { LATENCY_BOUNDS_SECONDS, bucketOf } from "./buckets.ts";
 
 const BOUNDS_MS: Float64Array = Float64Array.from(LATENCY_BOUNDS_SECONDS, (seconds) => seconds * 1000);
 
@@ -17,19 +17,8 @@ export class GapRecorder implements GapCounts {
 
   /** Notes a gap, and that `tokens` came at its end: several at once are as many gaps, all but one of nothing. */
   add(gapMs: number, tokens: number): void {
-    this.counts[bucketOf(gapMs)] += 1;
+    this.counts[bucketOf(BOUNDS_MS, gapMs)] += 1;
     if (tokens > 1) this.counts[0] += tokens - 1;
     this.#sumMs += gapMs;
   }
-}
-
-function bucketOf(ms: number): number {
-  let low = 0;
-  let high = BOUNDS_MS.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (BOUNDS_MS[middle] < ms) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -45,7 +45,8 @@ describe("the gateway's metrics", () => {
       ["round-robin", "kv-cost"].map(async (policy) => {
         const metrics = new GatewayMetrics();
         metrics.offered(policy, { parseMs: 1, tokenizeMs: 1, hashMs: 1 });
-        metrics.routed(policy, 0.1);
+        metrics.routed(policy, { matchMs: 0.1, scoreMs: 0.1, recordMs: 0.1 });
+        metrics.eventLag(policy, 3);
         const placed = { policy, promptTokens: 9, predictedCachedTokens: 4 };
         metrics.placed(placed, 0);
         metrics.ended(policy, placed, { outcome: "completed", cachedTokens: 3, ttftMs: 5, durationMs: 9 });

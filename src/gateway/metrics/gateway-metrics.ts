@@ -1,14 +1,26 @@
-import { Counter, Histogram, type Metric, Registry, collectDefaultMetrics } from "prom-client";
+import { Registry, collectDefaultMetrics } from "prom-client";
 import type { Account } from "../../core/accounts.ts";
 import type { AttemptEnd, PreparationTimes } from "../decider.ts";
 import { LATENCY_BOUNDS_SECONDS, STAGE_BOUNDS_SECONDS } from "./buckets.ts";
 import { CountedHistogram } from "./counted-histogram.ts";
+import { register } from "./labelled-series.ts";
+import { PlainCounter } from "./plain-counter.ts";
 
 /** What is known of a request when it was placed. */
 export interface PlacedRequest {
   readonly policy: string;
   readonly promptTokens: number;
   readonly predictedCachedTokens: number;
+}
+
+/** How long the parts of a routing decision took. */
+export interface RoutingTimes {
+  /** Who may take the request, and how much of it each has cached. */
+  readonly matchMs: number;
+  /** What the policy thinks of each. */
+  readonly scoreMs: number;
+  /** Reserving the place and writing the decision down. */
+  readonly recordMs: number;
 }
 
 /**
@@ -68,26 +80,22 @@ export class GatewayMetrics {
   );
   readonly #stages = this.#histogram(
     "decision_stage_seconds",
-    "Time taken by each stage of a decision: parse, tokenize, hash, route.",
+    "Time taken by each stage of a decision: parse, tokenize, hash, match, score, record.",
     STAGE_BOUNDS_SECONDS,
     ["policy", "stage"],
   );
   readonly #eventLag = this.#histogram(
     "event_lag_seconds",
-    "From the time an engine put on a batch of KV events to its arrival here.",
+    "From the time an engine put on its KV events to their arrival here.",
     LATENCY_BOUNDS_SECONDS,
-    [],
+    ["policy"],
   );
-  readonly #gaps = new CountedHistogram(
-    "warmpath_inter_token_latency_seconds",
+  readonly #gaps = this.#histogram(
+    "inter_token_latency_seconds",
     "Gaps between the tokens of streams.",
     LATENCY_BOUNDS_SECONDS,
+    ["policy"],
   );
-
-  constructor() {
-    // The registry only asks a metric for its values; the type wants one of its own classes.
-    this.registry.registerMetric(this.#gaps as unknown as Metric);
-  }
 
   /** Adds memory, CPU and event loop of this process. */
   watchProcess(): void {
@@ -99,76 +107,68 @@ export class GatewayMetrics {
     return this.registry.metrics();
   }
 
-  offered(policy: string, preparation: PreparationTimes): void {
-    this.#offered.inc({ policy });
-    this.#stages.observe({ policy, stage: "parse" }, preparation.parseMs / 1000);
-    this.#stages.observe({ policy, stage: "tokenize" }, preparation.tokenizeMs / 1000);
-    this.#stages.observe({ policy, stage: "hash" }, preparation.hashMs / 1000);
+  offered(policy: string, { parseMs, tokenizeMs, hashMs }: PreparationTimes): void {
+    this.#offered.add(1, policy);
+    this.#stages.observe(parseMs / 1000, policy, "parse");
+    this.#stages.observe(tokenizeMs / 1000, policy, "tokenize");
+    this.#stages.observe(hashMs / 1000, policy, "hash");
   }
 
-  routed(policy: string, routeMs: number): void {
-    this.#stages.observe({ policy, stage: "route" }, routeMs / 1000);
+  routed(policy: string, { matchMs, scoreMs, recordMs }: RoutingTimes): void {
+    this.#stages.observe(matchMs / 1000, policy, "match");
+    this.#stages.observe(scoreMs / 1000, policy, "score");
+    this.#stages.observe(recordMs / 1000, policy, "record");
   }
 
-  placed(placed: PlacedRequest, queueWaitMs: number): void {
-    const { policy } = placed;
-    this.#queueWait.observe({ policy }, queueWaitMs / 1000);
-    this.#promptTokens.inc({ policy }, placed.promptTokens);
-    this.#predicted.inc({ policy }, placed.predictedCachedTokens);
+  placed({ policy, promptTokens, predictedCachedTokens }: PlacedRequest, queueWaitMs: number): void {
+    this.#queueWait.observe(queueWaitMs / 1000, policy);
+    this.#promptTokens.add(promptTokens, policy);
+    this.#predicted.add(predictedCachedTokens, policy);
   }
 
   retried(policy: string, reason: string): void {
-    this.#retries.inc({ policy, reason });
+    this.#retries.add(1, policy, reason);
   }
 
   shed(policy: string, reason: string): void {
-    this.#ended.inc({ policy, account: "shed", reason });
+    this.#ended.add(1, policy, "shed", reason);
   }
 
   /** A request that the gateway turned away before the router was asked. */
   refused(policy: string, reason: string): void {
-    this.#offered.inc({ policy });
+    this.#offered.add(1, policy);
     this.shed(policy, reason);
   }
 
   invalid(code: string): void {
-    this.#invalid.inc({ code });
+    this.#invalid.add(1, code);
   }
 
   /** A request has ended; `placed` is what it was last placed with, where it was placed at all. */
   ended(policy: string, placed: PlacedRequest | undefined, end: AttemptEnd): void {
     const account: Account = end.outcome;
-    this.#ended.inc({ policy, account, reason: end.fault ?? "" });
-    if (end.ttftMs !== undefined) this.#ttft.observe({ policy }, end.ttftMs / 1000);
-    if (end.gaps !== undefined) this.#gaps.add(policy, end.gaps);
-    if (account === "completed" && end.durationMs !== undefined) {
-      this.#duration.observe({ policy }, end.durationMs / 1000);
-    }
+    this.#ended.add(1, policy, account, end.fault ?? "");
+    if (end.ttftMs !== undefined) this.#ttft.observe(end.ttftMs / 1000, policy);
+    if (end.gaps !== undefined) this.#gaps.add(end.gaps, policy);
+    if (account === "completed" && end.durationMs !== undefined) this.#duration.observe(end.durationMs / 1000, policy);
     if (end.cachedTokens === undefined || placed === undefined) return;
-    this.#observed.inc({ policy }, end.cachedTokens);
-    this.#observedPrompts.inc({ policy }, placed.promptTokens);
+    this.#observed.add(end.cachedTokens, policy);
+    this.#observedPrompts.add(placed.promptTokens, policy);
   }
 
-  eventLag(lagMs: number): void {
-    this.#eventLag.observe(lagMs / 1000);
+  eventLag(policy: string, lagMs: number): void {
+    this.#eventLag.observe(lagMs / 1000, policy);
   }
 
-  #counter<T extends string>(name: string, help: string, labelNames: readonly T[]): Counter<T> {
-    return new Counter({ name: `warmpath_${name}`, help, labelNames, registers: [this.registry] });
+  #counter(name: string, help: string, labelNames: readonly string[]): PlainCounter {
+    const counter = new PlainCounter(`warmpath_${name}`, help, labelNames);
+    register(this.registry, counter);
+    return counter;
   }
 
-  #histogram<T extends string>(
-    name: string,
-    help: string,
-    bounds: readonly number[],
-    labelNames: readonly T[],
-  ): Histogram<T> {
-    return new Histogram({
-      name: `warmpath_${name}`,
-      help,
-      labelNames,
-      buckets: [...bounds],
-      registers: [this.registry],
-    });
+  #histogram(name: string, help: string, bounds: readonly number[], labelNames: readonly string[]): CountedHistogram {
+    const histogram = new CountedHistogram(`warmpath_${name}`, help, bounds, labelNames);
+    register(this.registry, histogram);
+    return histogram;
   }
 }

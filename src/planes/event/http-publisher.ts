@@ -56,7 +56,7 @@ export class HttpEventPublisher implements EventPublisher, HttpMount {
     this.#past.add(event);
     this.#incarnation = event.incarnation;
     this.#lastEventId = event.eventId;
-    if (this.#streams.size > 0 && !this.#loses()) this.#send(streamEvent("kv", encodeKvEvent(event)));
+    if (this.#streams.size > 0 && !this.#loses()) this.#send(streamEvent("kv", encodeKvEvent(event, Date.now())));
   }
 
   load(load: ReportedLoad): void {

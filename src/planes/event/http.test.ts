@@ -78,6 +78,27 @@ describe("the event plane over HTTP", () => {
     };
   }
 
+  test("tells how old events were when they came, but not of those that are sent again", async () => {
+    publisher.publish(event(0));
+    const lags: number[] = [];
+    const heard = new Promise<void>((resolve) => {
+      const listener: EventListener = {
+        ...DEAF,
+        event: ({ eventId }) => (eventId === 1 ? resolve() : undefined),
+        lag: (ageMs) => lags.push(ageMs),
+        caughtUp: () => {
+          subscription.replay(0, 0);
+          publisher.publish(event(1));
+        },
+      };
+      const subscription = plane.subscribe("a", listener, { url });
+      subscription.catchUp();
+    });
+    await heard;
+    expect(lags).toHaveLength(1);
+    expect(lags[0]).toBeGreaterThanOrEqual(0);
+  });
+
   test("brings the state of a restarted worker though it has nothing to say", async () => {
     const { next, caughtUp } = snapshots();
     await caughtUp;

@@ -21,6 +21,8 @@ export interface EventListener {
   lag?(ageMs: number): void;
   /** All that `catchUp` asked for has come. */
   caughtUp(): void;
+  /** Why what it sends is of no use, for people to read; told once. */
+  problem?(message: string): void;
 }
 
 /** One replica's events, until closed. */

@@ -20,6 +20,7 @@ class Hearing implements EventListener {
   readonly feed: EventFeed;
   readonly events: KvEvent[] = [];
   subscription: EventSubscription | undefined;
+  problem: (message: string) => void = () => undefined;
 
   constructor(plane: ZmqEventPlane) {
     const sink = { apply: () => undefined, clear: () => this.heard.push("clear"), restore: () => undefined };
@@ -188,6 +189,25 @@ describe("the event plane over ZMQ", () => {
     await hearing.until("event 1");
     expect(hearing.feed.counts.restarts).toBe(1);
     expect(hearing.heard).not.toContain("caught up");
+  });
+
+  test("refuses events of another block size, and says why and what to do, once", async () => {
+    const publisher = await ZmqEventPublisher.load({ endpoint: LOCAL, blockTokens: 1 });
+    const problems: string[] = [];
+    const hearing = listenTo(publisher.endpoint, undefined);
+    hearing.problem = (message) => problems.push(message);
+    await publisher.subscribed(1);
+    for (let eventId = 0; eventId < 2; eventId++) {
+      const stored = { kind: "stored", parent: null, engine: Uint32Array.of(1, 2), local: null } as const;
+      const event: KvEvent = { ...stored, tier: "device", incarnation: "1", eventId };
+      publisher.publish(event, { tokens: Uint32Array.of(7) });
+    }
+    await hearing.until("event 1");
+    await publisher.close();
+    expect(plane.counts.ignored).toBe(2);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain("its KV blocks have 1 tokens, the router counts in blocks of 4");
+    expect(problems[0]).toContain("--page-size 4 (SGLang)");
   });
 
   test("cannot publish stored blocks without their tokens", async () => {

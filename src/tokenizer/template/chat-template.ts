@@ -2,6 +2,7 @@ import { Template } from "@huggingface/jinja";
 import { hashString } from "../../core/rng.ts";
 import type { ChatMessage, ChatPrompt } from "../types.ts";
 import { MessageWriter } from "./message-writer.ts";
+import { ShapeWriter } from "./shape-writer.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -20,12 +21,14 @@ const SHORT_CHAT_MESSAGES = 8;
 /** Writes chats as a model's own template does, with what engines do to messages before that. */
 export class ChatTemplate {
   readonly #template: Template;
+  readonly #shapes: ShapeWriter | undefined;
   readonly #writer: MessageWriter | undefined;
   readonly #specialTokens: Readonly<Record<string, string>>;
   readonly #readsParts: boolean;
 
   constructor({ template, specialTokens }: ChatTemplateSource) {
     this.#template = new Template(template);
+    this.#shapes = ShapeWriter.for(template);
     this.#writer = MessageWriter.for(template);
     this.#specialTokens = specialTokens;
     this.#readsParts = READS_PARTS.test(template);
@@ -41,9 +44,11 @@ export class ChatTemplate {
       add_generation_prompt: addsGenerationPrompt,
       ...templateArguments,
     };
+    const contextKey = keyOf(prompt);
     try {
+      const copied = this.#shapes?.write(messages, context, contextKey);
+      if (copied !== undefined) return copied;
       if (messages.length > SHORT_CHAT_MESSAGES && this.#writer !== undefined) {
-        const contextKey = JSON.stringify([tools, templateArguments, addsGenerationPrompt]);
         const writable = messages.map((message) => ({
           ...identityOf(message),
           message: this.#asEnginesSeeIt(message),
@@ -69,6 +74,12 @@ export class ChatTemplate {
     if (!Array.isArray(content)) return typeof content === "string" ? content : text;
     return this.#readsParts ? content : content.map(partText).join("\n");
   }
+}
+
+/** Equal for chats that a template cannot tell apart but by their messages. */
+function keyOf({ tools, templateArguments, addsGenerationPrompt = true }: ChatPrompt): string {
+  if (tools === undefined && templateArguments === undefined) return addsGenerationPrompt ? "+" : "-";
+  return JSON.stringify([tools, templateArguments, addsGenerationPrompt]);
 }
 
 /** Equal for messages that a template cannot tell apart. */

@@ -28,6 +28,8 @@ export interface EngineBatch {
   readonly undecodable: number;
   /** Events left out on purpose: other block sizes, attention groups that are not prefixes. */
   readonly ignored: number;
+  /** A block size other than ours that was found. */
+  readonly otherBlockTokens?: number;
 }
 
 const UTF8 = new TextEncoder();
@@ -51,6 +53,7 @@ interface MutableBatch extends EngineBatch {
   changes: KvChange[];
   undecodable: number;
   ignored: number;
+  otherBlockTokens?: number;
 }
 
 type Outcome = KvChange | "undecodable" | "ignored";
@@ -70,6 +73,7 @@ export class EngineDecoder {
   /** Token ids of the event at hand; the first `#tokenCount` count. */
   #tokens: Uint32Array = new Uint32Array(1024);
   #tokenCount = 0;
+  #otherBlockTokens: number | undefined;
 
   constructor(blockTokens: number) {
     this.#blockTokens = blockTokens;
@@ -80,6 +84,7 @@ export class EngineDecoder {
     const reader = this.#reader;
     reader.open(payload);
     const batch: MutableBatch = { timestampSeconds: 0, dpRank: undefined, changes: [], undecodable: 0, ignored: 0 };
+    this.#otherBlockTokens = undefined;
     const isMap = reader.isAtMap;
     const fields = isMap ? reader.readMap() : reader.readArray();
     let hasEvents = false;
@@ -93,6 +98,7 @@ export class EngineDecoder {
         batch.dpRank = reader.takeNil() ? undefined : reader.readCount();
       } else reader.skip();
     }
+    if (this.#otherBlockTokens !== undefined) batch.otherBlockTokens = this.#otherBlockTokens;
     return hasEvents && !reader.hasFailed && reader.isAtEnd ? batch : undefined;
   }
 
@@ -205,7 +211,10 @@ export class EngineDecoder {
     const tokens = this.#tokenCount;
     const blocks = engine.length / 2;
     if (this.#reader.hasFailed || tokens !== blocks * blockTokens) return "undecodable";
-    if (blockTokens !== this.#blockTokens) return "ignored";
+    if (blockTokens !== this.#blockTokens) {
+      this.#otherBlockTokens = blockTokens;
+      return "ignored";
+    }
     const local = new Uint32Array(engine.length);
     const { seed, known } = this.#identity();
     hashBlocks(this.#tokens, tokens, blockTokens, seed, local);

@@ -9,6 +9,7 @@ import {
   decodeLoad,
   decodeSnapshot,
   decodeStreamHead,
+  decodeStreamedEvent,
   encodeKvEvent,
   encodeKvEvents,
   encodeLoad,
@@ -49,6 +50,15 @@ describe("events as JSON", () => {
         expect(decodeKvEvents(encodeKvEvents(events))).toEqual(events);
       }),
     );
+  });
+
+  test("carry the time they were sent at, where it is known", () => {
+    const cleared: KvEvent = { kind: "cleared", incarnation: "a", eventId: 0, tier: "device" };
+    expect(decodeStreamedEvent(encodeKvEvent(cleared, 1_760_000_000_123))).toEqual({
+      event: cleared,
+      sentMs: 1_760_000_000_123,
+    });
+    expect(decodeStreamedEvent(encodeKvEvent(cleared))).toEqual({ event: cleared, sentMs: undefined });
   });
 
   test.each([

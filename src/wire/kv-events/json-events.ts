@@ -16,19 +16,33 @@ export interface StreamHead {
   readonly nextEventId: number;
 }
 
-export function encodeKvEvent(event: KvEvent): string {
+/** An event as it is streamed; one that is sent when it happens has the time, in milliseconds since 1970, on it. */
+export interface StreamedEvent {
+  readonly event: KvEvent;
+  readonly sentMs: number | undefined;
+}
+
+export function encodeKvEvent(event: KvEvent, sentMs?: number): string {
   const { incarnation, eventId, more } = event;
   const rest = more === undefined ? {} : { more: more.map(plainChange) };
-  return JSON.stringify({ incarnation, eventId, ...plainChange(event), ...rest });
+  return JSON.stringify({ incarnation, eventId, sentMs, ...plainChange(event), ...rest });
 }
 
 export function decodeKvEvent(text: string): KvEvent | undefined {
   return kvEventOf(parsed(text));
 }
 
+export function decodeStreamedEvent(text: string): StreamedEvent | undefined {
+  const value = parsed(text);
+  const event = kvEventOf(value);
+  if (event === undefined) return undefined;
+  const sentMs = objectOf(value)?.["sentMs"];
+  return { event, sentMs: isAmount(sentMs) ? sentMs : undefined };
+}
+
 /** A range of events as one body. */
 export function encodeKvEvents(events: readonly KvEvent[]): string {
-  return `[${events.map(encodeKvEvent).join(",")}]`;
+  return `[${events.map((event) => encodeKvEvent(event)).join(",")}]`;
 }
 
 export function decodeKvEvents(text: string): KvEvent[] | undefined {

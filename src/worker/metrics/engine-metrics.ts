@@ -47,9 +47,13 @@ export function registerEngineMetrics(registry: Registry, engine: MeasuredEngine
   gauge("vllm:gpu_cache_usage_perc", "The same under the name older versions give it.", usage);
   counter("vllm:prefix_cache_queries_total", "Prompt tokens looked up in the cache.", () => engine.stats.promptTokens);
   counter("vllm:prefix_cache_hits_total", "Prompt tokens found in the cache.", () => engine.stats.cachedTokens);
+  counter("vllm:prompt_tokens_cached_total", "The same by its newer name.", () => engine.stats.cachedTokens);
   counter("vllm:prompt_tokens_total", "Prompt tokens of admitted requests.", () => engine.stats.promptTokens);
   counter("vllm:generation_tokens_total", "Tokens generated.", () => engine.stats.outputTokens);
   counter("vllm:num_preemptions_total", "Requests that lost their place.", () => engine.stats.preemptions);
+  const accepted = (): number => Math.round(engine.stats.acceptanceRate * engine.stats.proposedDrafts);
+  counter("vllm:spec_decode_num_draft_tokens_total", "Tokens drafted.", () => engine.stats.proposedDrafts);
+  counter("vllm:spec_decode_num_accepted_tokens_total", "Drafted tokens that were accepted.", accepted);
   counter("warmpath_engine_steps_total", "Steps that the engine has run.", () => engine.stats.steps);
   counter("warmpath_engine_evicted_blocks_total", "KV blocks given up.", () => engine.stats.evictedBlocks);
   new Gauge({

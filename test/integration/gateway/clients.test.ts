@@ -1,9 +1,11 @@
 /** What clients of OpenAI see of a gateway in front of two workers, over each kind of events. */
 import { execFile } from "node:child_process";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 import type OpenAI from "openai";
 import { APIError } from "openai";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { qwenFile } from "../../support/model-files.ts";
 import { MODEL, ProgramFleet } from "./program-fleet.ts";
 
 type Message = OpenAI.Chat.ChatCompletionMessageParam;
@@ -15,6 +17,33 @@ function words(count: number, topic: string): string {
   return Array.from({ length: count }, (_, i) => `${topic}${i}`).join(" ");
 }
 
+/** Has a conversation of four turns; what each found was predicted, and the index was live. */
+async function conversation(fleet: ProgramFleet, topic: string): Promise<{ workers: number; cached: number[] }> {
+  const messages: Message[] = [{ role: "system", content: words(100, `rule-${topic}-`) }];
+  const chosen = new Set<string | null>();
+  const cached: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    messages.push({ role: "user", content: words(60, `turn${turn}-`) });
+    const request = fleet.client.chat.completions.create({ model: MODEL, messages, max_tokens: 40 });
+    const { data: reply, response } = await request.withResponse();
+    messages.push({ role: "assistant", content: reply.choices[0].message.content });
+    chosen.add(response.headers.get("x-warmpath-worker"));
+    cached.push(reply.usage?.prompt_tokens_details?.cached_tokens ?? Number.NaN);
+    const decision = response.headers.get("x-warmpath-decision");
+    const record = await fleet.admin<Record<string, unknown>>(`/admin/decisions/${decision}`);
+    expect(record).toMatchObject({ observedCachedTokens: cached[turn] });
+    // An engine over ZMQ has nothing to tell before its first block.
+    if (turn > 0) expect(record["indexState"]).toBe("live");
+    // The engine announces a block once it is full, which the gateway may hear a moment later.
+    await vi.waitFor(async () => {
+      const { blocks } = await fleet.admin<{ blocks: number }>("/admin/index");
+      expect(blocks).toBeGreaterThanOrEqual(Math.floor((reply.usage?.total_tokens ?? 0) / 16) - 1);
+    });
+    expect(Math.abs((record["predictedCachedTokens"] as number) - cached[turn])).toBeLessThanOrEqual(16);
+  }
+  return { workers: chosen.size, cached };
+}
+
 describe.each(["http", "zmq"] as const)("clients of a gateway that hears events over %s", (events) => {
   let fleet: ProgramFleet;
 
@@ -24,31 +53,10 @@ describe.each(["http", "zmq"] as const)("clients of a gateway that hears events 
   afterAll(() => fleet.close());
 
   test("a growing conversation stays where its cache is, and what was predicted was found there", async () => {
-    const messages: Message[] = [{ role: "system", content: words(100, `rule-${events}-`) }];
-    const chosen = new Set<string | null>();
-    const cached: (number | undefined)[] = [];
-    for (let turn = 0; turn < 4; turn++) {
-      messages.push({ role: "user", content: words(60, `turn${turn}-`) });
-      const request = fleet.client.chat.completions.create({ model: MODEL, messages, max_tokens: 40 });
-      const { data: reply, response } = await request.withResponse();
-      messages.push({ role: "assistant", content: reply.choices[0].message.content });
-      chosen.add(response.headers.get("x-warmpath-worker"));
-      cached.push(reply.usage?.prompt_tokens_details?.cached_tokens);
-      const decision = response.headers.get("x-warmpath-decision");
-      const record = await fleet.admin<Record<string, unknown>>(`/admin/decisions/${decision}`);
-      expect(record).toMatchObject({ observedCachedTokens: cached[turn] });
-      // An engine over ZMQ has nothing to tell before its first block.
-      if (turn > 0) expect(record["indexState"]).toBe("live");
-      // The engine announces a block once it is full, which the gateway may hear a moment later.
-      await vi.waitFor(async () => {
-        const { blocks } = await fleet.admin<{ blocks: number }>("/admin/index");
-        expect(blocks).toBeGreaterThanOrEqual(Math.floor((reply.usage?.total_tokens ?? 0) / 16) - 1);
-      });
-      expect(Math.abs((record["predictedCachedTokens"] as number) - (cached[turn] ?? 0))).toBeLessThanOrEqual(16);
-    }
-    expect(chosen.size).toBe(1);
+    const { workers, cached } = await conversation(fleet, events);
+    expect(workers).toBe(1);
     expect(cached).toEqual([0, expect.any(Number), expect.any(Number), expect.any(Number)]);
-    expect([...cached].sort((a = 0, b = 0) => a - b)).toEqual(cached);
+    expect(cached.toSorted((a, b) => a - b)).toEqual(cached);
     expect(cached[3]).toBeGreaterThan(300);
   });
 
@@ -140,9 +148,8 @@ describe.each(["http", "zmq"] as const)("clients of a gateway that hears events 
     expect(await ready.json()).toMatchObject({ workers: { ready: 2, total: 2 } });
     const text = await metrics.text();
     expect(text).toContain('warmpath_time_to_first_token_seconds_bucket{le="600",policy="warmpath"}');
-    // Only the engines' wire says when an event was made.
-    const lags = Number(/^warmpath_event_lag_seconds_count (\d+)$/m.exec(text)?.[1]);
-    expect(lags > 0).toBe(events === "zmq");
+    const lags = Number(/^warmpath_event_lag_seconds_count\{policy="warmpath"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    expect(lags).toBeGreaterThan(0);
   });
 
   test("plain curl gets a stream, headers and errors", async () => {
@@ -161,5 +168,24 @@ describe.each(["http", "zmq"] as const)("clients of a gateway that hears events 
     expect(stdout.trimEnd().endsWith("data: [DONE]")).toBe(true);
     const refused = await run("curl", ["-sS", "-w", " %{http_code}", url, "-d", "{not json"]);
     expect(refused.stdout).toMatch(/"code":"invalid_json".* 400$/);
+  });
+});
+
+describe.each([
+  ["its own", ["--tokenizer", dirname(qwenFile("tokenizer.json"))]],
+  ["the workers'", []],
+])("a gateway in front of workers with a model's own tokens, which are %s", (_, gatewayFlags) => {
+  let fleet: ProgramFleet;
+
+  beforeAll(async () => {
+    const workerFlags = ["--tokenizer", dirname(qwenFile("tokenizer.json"))];
+    fleet = await ProgramFleet.start({ events: "http", workerFlags, gatewayFlags });
+  });
+  afterAll(() => fleet.close());
+
+  test("follows a conversation all the same", async () => {
+    const { workers, cached } = await conversation(fleet, "model");
+    expect(workers).toBe(1);
+    expect(cached[3]).toBeGreaterThan(300);
   });
 });

@@ -20,7 +20,7 @@ export interface RunningProgram {
 }
 
 /** Starts a command that prints one line of JSON as soon as it serves. */
-async function startProgram(
+export async function startProgram(
   words: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<RunningProgram> {
@@ -74,8 +74,9 @@ export class ProgramFleet {
     const started = await Promise.all(["a", "b"].map((name) => startWorker(name, options)));
     const workers = new Map(started.map(({ name, program }) => [name, program]));
     const flags = started.flatMap(({ written }) => ["--worker", written]);
-    const plane = options.events === "zmq" ? "auto" : options.events;
-    const words = ["gateway", "--port", "0", "--admin-port", "0", "--tokenizer", "word", "--event-plane", plane];
+    // Where events and tokens come from over HTTP, the workers say themselves.
+    const words = ["gateway", "--port", "0", "--admin-port", "0"];
+    if (options.events === "none") words.push("--event-plane", "none");
     const gateway = await startProgram([...words, ...flags, ...(options.gatewayFlags ?? [])], options.environment);
     return new ProgramFleet(workers, gateway);
   }

@@ -4,6 +4,7 @@ import { type Log, startDecider, startProxy } from "./compose.ts";
 import { ALIAS_FLAGS } from "./dynamo-aliases.ts";
 import { resolveSettings } from "./setting-sources.ts";
 import { type GatewaySettings, settingKeys } from "./settings.ts";
+import { settled } from "./settled-settings.ts";
 import { startProcesses } from "./supervisor.ts";
 import { untilStopped } from "./stop-signal.ts";
 
@@ -31,7 +32,7 @@ export function gatewayCommand(terminal: Terminal): Command {
         "Every setting can also be given as WARMPATH_NAME, for example WARMPATH_BLOCK_TOKENS=64.",
         "",
         "Examples:",
-        "  $ warmpath gateway --worker http://127.0.0.1:8001 --worker http://127.0.0.1:8002 --tokenizer word --event-plane http",
+        "  $ warmpath gateway --worker http://127.0.0.1:8001 --worker http://127.0.0.1:8002",
         "  $ warmpath gateway --worker a=http://gpu1:8000,events=tcp://gpu1:5557,replay=tcp://gpu1:5558 --tokenizer ./model --policy kv-cost",
         "  $ DYN_ROUTER_MODE=round_robin warmpath gateway --config gateway.yaml",
       ].join("\n"),
@@ -41,12 +42,13 @@ export function gatewayCommand(terminal: Terminal): Command {
 
 async function run(command: Command, terminal: Terminal): Promise<void> {
   const { config, json, ...flags } = givenFlags(command);
-  const { settings, notes } = await resolveSettings({
+  const written = await resolveSettings({
     flags,
     environment: process.env,
     file: config as string | undefined,
   });
-  for (const note of notes) terminal.printError(note);
+  const { settings, notes } = await settled(written.settings);
+  for (const note of [...written.notes, ...notes]) terminal.printError(note);
   await serve(settings, json === true, terminal);
 }
 

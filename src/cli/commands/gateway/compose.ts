@@ -6,9 +6,11 @@ import type { GatewayLimits } from "../../../gateway/limits.ts";
 import { LocalDecider } from "../../../gateway/local-decider.ts";
 import { Gateway } from "../../../gateway/server.ts";
 import type { PromptTokens } from "../../../planes/tokens/types.ts";
+import { withoutPasswords } from "../../nats-option.ts";
 import { createTokens, tokensOptions } from "../../prompt-tokens.ts";
 import { createDiscovery } from "./discovery.ts";
 import { createWorkerPlanes } from "./event-planes.ts";
+import { createRequestWay } from "./request-plane.ts";
 import { createRouter } from "./router-settings.ts";
 import type { GatewaySettings } from "./settings.ts";
 import { workersFrom } from "./worker-option.ts";
@@ -40,7 +42,7 @@ export async function startDecider(settings: GatewaySettings, log: Log): Promise
   });
   decider.observeAttempts(monitor);
   const watches = await Promise.all(discovery.planes.map((plane) => plane.watch(fleet)));
-  const admin = new AdminServer({ decider, settings, mounts: discovery.mounts });
+  const admin = new AdminServer({ decider, settings: withoutPasswords(settings), mounts: discovery.mounts });
   const adminUrl = await listening(
     admin.listen(settings.adminPort, settings.adminHost),
     "admin-port",
@@ -74,9 +76,11 @@ export async function startProxy(
   idPrefix = "request-",
 ): Promise<RunningProxy> {
   const tokens: PromptTokens = await createTokens(tokensOptions(settings.tokenizer));
+  const requests = await createRequestWay(settings);
   const gateway = new Gateway({
     decider,
     tokens,
+    requests: requests.plane,
     blockTokens: settings.blockTokens,
     limits: limitsFrom(settings),
     asksUsage: settings.askUsage,
@@ -88,6 +92,7 @@ export async function startProxy(
     url,
     close: async () => {
       await gateway.close(settings.drainSeconds * 1000);
+      await requests.close();
       await tokens.close();
     },
   };

@@ -71,8 +71,8 @@ export function dynamoSettings(flags: GivenSettings, environment: NodeJS.Process
     fromEnvironment: {
       ...policyOf(environment["DYN_ROUTER_MODE"], "DYN_ROUTER_MODE"),
       ...given("blockTokens", environment["DYN_KV_CACHE_BLOCK_SIZE"]),
-      ...eventPlaneOf(environment["DYN_EVENT_PLANE"]),
-      ...requestPlaneOf(environment["DYN_REQUEST_PLANE"], notes),
+      ...eventPlaneOf(environment["DYN_EVENT_PLANE"], environment),
+      ...requestPlaneOf(environment["DYN_REQUEST_PLANE"], environment, notes),
     },
     fromFlags: { ...policyOf(routerMode, "--router-mode"), ...given("blockTokens", kvCacheBlockSize) },
     flags: own,
@@ -104,16 +104,23 @@ function policyOf(mode: unknown, source: string): GivenSettings {
   throw invalid(`${source} must be one of ${known}; got ${JSON.stringify(mode)} (--policy has more)`);
 }
 
-function eventPlaneOf(plane: string | undefined): GivenSettings {
-  if (plane === undefined || plane === "") return {};
-  if (plane === "zmq" || plane === "http") return { eventPlane: plane };
-  throw invalid(`DYN_EVENT_PLANE must be zmq or http; got ${JSON.stringify(plane)}`);
+/** Where Dynamo looks for its NATS server. */
+function natsServer(environment: NodeJS.ProcessEnv): string {
+  return environment["NATS_SERVER"] || "nats://localhost:4222";
 }
 
-function requestPlaneOf(plane: string | undefined, notes: string[]): GivenSettings {
+function eventPlaneOf(plane: string | undefined, environment: NodeJS.ProcessEnv): GivenSettings {
+  if (plane === undefined || plane === "") return {};
+  if (plane === "nats") return { eventPlane: natsServer(environment) };
+  if (plane === "zmq" || plane === "http") return { eventPlane: plane };
+  throw invalid(`DYN_EVENT_PLANE must be zmq, nats or http; got ${JSON.stringify(plane)}`);
+}
+
+function requestPlaneOf(plane: string | undefined, environment: NodeJS.ProcessEnv, notes: string[]): GivenSettings {
+  if (plane === "nats") return { requestPlane: natsServer(environment) };
   if (plane === "tcp") notes.push("DYN_REQUEST_PLANE=tcp: requests go to engines over HTTP/1.1 here");
   else if (plane !== undefined && plane !== "" && plane !== "http") {
-    throw invalid(`DYN_REQUEST_PLANE must be http or tcp; got ${JSON.stringify(plane)}`);
+    throw invalid(`DYN_REQUEST_PLANE must be http, nats or tcp; got ${JSON.stringify(plane)}`);
   }
   return {};
 }

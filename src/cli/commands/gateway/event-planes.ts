@@ -1,9 +1,12 @@
 import type { DiscoveredWorker } from "../../../planes/discovery/types.ts";
 import { HttpEventPlane } from "../../../planes/event/http.ts";
+import { NatsEventPlane } from "../../../planes/event/nats.ts";
 import type { EventPlane } from "../../../planes/event/types.ts";
+import { TensorRtEventPlane } from "../../../planes/event/tensorrt.ts";
 import { ZmqEventPlane } from "../../../planes/event/zmq.ts";
 import { PrometheusLoad } from "../../../planes/load/prometheus.ts";
 import type { LoadPlane } from "../../../planes/load/types.ts";
+import { eventServer, natsLink } from "../../nats-option.ts";
 import type { GatewaySettings } from "./settings.ts";
 
 /** How each worker is heard. */
@@ -29,17 +32,27 @@ export async function createWorkerPlanes(
   const mayNeedZmq = eventPlane === "zmq" || settings.discover !== undefined || workers.some(speaksZmq);
   const http = isDeaf ? undefined : new HttpEventPlane();
   const zmq = isDeaf || eventPlane === "http" || !mayNeedZmq ? undefined : await ZmqEventPlane.load({ blockTokens });
+  const tensorRt = isDeaf ? undefined : new TensorRtEventPlane({ blockTokens });
+  const server = isDeaf ? undefined : eventServer(settings);
+  const link = server === undefined ? undefined : await natsLink(server, settings, "gateway, events");
+  const nats = link === undefined ? undefined : await NatsEventPlane.load({ link });
   const load = settings.scrapeLoad ? new PrometheusLoad({ intervalMs: SCRAPE_MS }) : undefined;
   const eventsOf = (worker: DiscoveredWorker): EventPlane | undefined => {
     if (speaksZmq(worker)) return zmq;
+    if (worker.events !== undefined && TensorRtEventPlane.isMeant(worker.events.url)) return tensorRt;
+    if (nats !== undefined) return nats;
     return worker.events !== undefined || eventPlane === "http" ? http : undefined;
   };
   return {
     eventsOf,
-    // Our own workers report their load with their events.
-    loadOf: (worker) => (http !== undefined && eventsOf(worker) === http ? undefined : load),
+    loadOf: (worker) => {
+      const heard = eventsOf(worker);
+      // Our own workers report their load with their events.
+      return heard !== undefined && (heard === http || heard === nats) ? undefined : load;
+    },
     close: async () => {
-      await Promise.all([http?.close(), zmq?.close(), load?.close()]);
+      await Promise.all([http?.close(), zmq?.close(), tensorRt?.close(), nats?.close(), load?.close()]);
+      await link?.close();
     },
   };
 }

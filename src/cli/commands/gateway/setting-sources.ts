@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { WarmpathError } from "../../../core/errors.ts";
 import { dynamoSettings } from "./dynamo-aliases.ts";
-import { type GatewaySettings, type GivenSettings, readSettings, settingKeys } from "./settings.ts";
+import { type GivenSettings, type WrittenSettings, readSettings, settingKeys } from "./settings.ts";
 
 /** Where settings may be written. */
 export interface SettingSources {
@@ -15,7 +15,7 @@ export interface SettingSources {
 
 /** Settings, and what the user should know about how they came to be. */
 export interface ResolvedSettings {
-  readonly settings: GatewaySettings;
+  readonly settings: WrittenSettings;
   readonly notes: readonly string[];
 }
 

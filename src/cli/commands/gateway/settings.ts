@@ -4,6 +4,7 @@ import { POLICIES } from "../../../core/policy/registry.ts";
 import type { RecordDetail } from "../../../core/record/decision-log.ts";
 import { DEFAULT_LIMITS } from "../../../gateway/limits.ts";
 import { inputProblem } from "../../input-problem.ts";
+import { NATS_URL } from "../../nats-option.ts";
 
 /** From flags and the environment everything is text. */
 function number(schema: z.ZodType<number>): z.ZodType<number> {
@@ -46,22 +47,35 @@ const settingsSchema = z.strictObject({
   discover: text()
     .optional()
     .describe(
-      "find workers: file:PATH, dns:NAME:PORT, srv:NAME, or registration (workers announce themselves to the admin API)",
+      "find workers: file:PATH, dns:NAME:PORT, srv:NAME, kubernetes:service=NAME or label=NAME=VALUE (then ,key=value), or registration (workers announce themselves to the admin API)",
     ),
   policy: z.enum(policies).default("warmpath").describe("who gets a request"),
   set: list().default([]).describe("a knob of the policy, NAME=VALUE; repeatable"),
-  blockTokens: count().default(16).describe("tokens in a KV block, as the engines are configured"),
+  blockTokens: count()
+    .optional()
+    .describe("tokens in a KV block, as the engines are configured; unless told, what our own workers say, else 16"),
   tokenizer: text()
-    .default("none")
-    .describe(
-      "none (text chunks), word (simulated workers), vllm+URL or sglang+URL (/tokenize), or a path to tokenizer.json",
-    ),
-  eventPlane: z
-    .enum(["auto", "http", "zmq", "none"])
     .default("auto")
     .describe(
-      "how KV events come: auto goes by each worker's events address, http asks workers themselves, none guesses caches",
+      "auto (our own workers' tokens, else none), none (text chunks), word (simulated workers), vllm+URL or sglang+URL (/tokenize), or a path to tokenizer.json",
     ),
+  eventPlane: z
+    .union([z.enum(["auto", "http", "zmq", "none"]), z.string().regex(NATS_URL)], {
+      error: "must be auto, http, zmq, none or nats://HOST:PORT",
+    })
+    .default("auto")
+    .describe(
+      "how KV events come: auto goes by what is known of each worker, http asks workers themselves, nats://HOST:PORT hears our own workers over NATS, none guesses caches",
+    ),
+  requestPlane: z
+    .union([z.enum(["http", "nats"]), z.string().regex(NATS_URL)], {
+      error: "must be http, nats or nats://HOST:PORT",
+    })
+    .default("http")
+    .describe(
+      "how requests reach workers: http, or for our own workers nats (the event plane's server) or nats://HOST:PORT",
+    ),
+  natsPrefix: text().default("warmpath").describe("first part of all subjects on NATS; one for each fleet"),
   scrapeLoad: flag()
     .default(true)
     .describe("read load from the /metrics of engines that do not report it with their events"),
@@ -112,6 +126,11 @@ const settingsSchema = z.strictObject({
   processes: count().default(1).describe("proxy processes; above 1, one more decides for all of them"),
 });
 
+/** Settings as they are written: what is left open here is asked of the workers. */
+export interface WrittenSettings extends Omit<GatewaySettings, "blockTokens"> {
+  readonly blockTokens?: number | undefined;
+}
+
 /** The settings of a gateway with all defaults in place. */
 export interface GatewaySettings {
   readonly host: string;
@@ -123,8 +142,11 @@ export interface GatewaySettings {
   readonly policy: string;
   readonly set: readonly string[];
   readonly blockTokens: number;
+  /** Anything but `auto`. */
   readonly tokenizer: string;
-  readonly eventPlane: "auto" | "http" | "zmq" | "none";
+  readonly eventPlane: string;
+  readonly requestPlane: string;
+  readonly natsPrefix: string;
   readonly scrapeLoad: boolean;
   readonly admission: AdmissionMode;
   readonly queueRequests: number;
@@ -153,7 +175,7 @@ export interface GatewaySettings {
 export type GivenSettings = Readonly<Record<string, unknown>>;
 
 /** Reads settings, or throws with one line that names the first that cannot be used. */
-export function readSettings(given: GivenSettings): GatewaySettings {
+export function readSettings(given: GivenSettings): WrittenSettings {
   const { data, error } = settingsSchema.safeParse(given);
   if (error !== undefined) throw inputProblem(error, given, "see warmpath gateway --help");
   return data;

@@ -1,7 +1,9 @@
 import { hostname } from "node:os";
 import { Registration } from "../../../planes/discovery/registration.ts";
-import type { WorkerEvents } from "../../../planes/discovery/types.ts";
+import { SELF_DESCRIPTION_PATH } from "../../../planes/discovery/parts/self-description.ts";
+import type { DiscoveredWorker, WorkerEvents } from "../../../planes/discovery/types.ts";
 import type { EngineLimits } from "../../../sim/engine/profile.ts";
+import { type Routes, respondJson } from "../../../worker/http-reply.ts";
 import type { WorkerSettings } from "./settings.ts";
 
 export interface Announced {
@@ -23,34 +25,51 @@ export function announcement(
 ): Registration | undefined {
   const { register: registryUrl, leaseSeconds } = settings;
   if (registryUrl === undefined) return undefined;
-  const { name, model, limits, kvBlocks } = worker;
   const url = settings.advertise ?? reachable(worker.url);
   const events = eventsOf(settings, worker, url);
-  return new Registration({
-    registryUrl,
-    leaseSeconds,
-    problem,
-    worker: {
-      name,
-      url,
-      model,
-      kvBlocks,
-      batchSlots: limits.maxSequences,
-      blockTokens: limits.blockTokens,
-      stepTokens: limits.maxTokensPerStep,
-      ...(events !== undefined && { events }),
+  const described = { ...descriptionOf(worker, url), ...(events !== undefined && { events }) };
+  return new Registration({ registryUrl, leaseSeconds, problem, worker: described });
+}
+
+/** Where whoever asks gets to know what the worker is, under the address that was asked. */
+export function selfDescription(settings: WorkerSettings, worker: () => Announced): Routes {
+  return {
+    [`GET ${SELF_DESCRIPTION_PATH}`]: (request, response) => {
+      const asked = worker();
+      const url = request.headers.host === undefined ? asked.url : `http://${request.headers.host}`;
+      const events = settings.publishEventsAndMetrics ? { events: { url, ...topicOf(settings, asked) } } : {};
+      const { tokenizer } = settings;
+      respondJson(response, 200, JSON.stringify({ ...descriptionOf(asked, url), ...events, tokenizer }));
     },
-  });
+  };
+}
+
+function descriptionOf({ name, model, limits, kvBlocks }: Announced, url: string): DiscoveredWorker {
+  return {
+    name,
+    url,
+    model,
+    kvBlocks,
+    batchSlots: limits.maxSequences,
+    blockTokens: limits.blockTokens,
+    stepTokens: limits.maxTokensPerStep,
+  };
 }
 
 /** ZMQ where it is configured, because whoever configured it wants it heard; else HTTP. */
-function eventsOf(settings: WorkerSettings, { zmq }: Announced, url: string): WorkerEvents | undefined {
+function eventsOf(settings: WorkerSettings, worker: Announced, url: string): WorkerEvents | undefined {
   if (!settings.publishEventsAndMetrics) return undefined;
-  if (zmq === undefined) return { url };
+  const { zmq } = worker;
+  if (zmq === undefined) return { url, ...topicOf(settings, worker) };
   const { hostname: host } = new URL(url);
   const at = (endpoint: string): string => endpoint.replace(/^tcp:\/\/(?:\*|0\.0\.0\.0|\[::\])/, `tcp://${host}`);
   const { endpoint, replayEndpoint } = zmq;
   return { url: at(endpoint), ...(replayEndpoint !== undefined && { replayUrl: at(replayEndpoint) }) };
+}
+
+/** On NATS a worker is heard under its own name, whatever a gateway calls it. */
+function topicOf({ eventPlane }: WorkerSettings, { name }: Announced): { topic?: string } {
+  return eventPlane === "http" ? {} : { topic: name };
 }
 
 /** An address that listens everywhere is none that others can be told. */

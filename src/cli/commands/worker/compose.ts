@@ -2,7 +2,11 @@ import { randomUUID } from "node:crypto";
 import { WarmpathError } from "../../../core/errors.ts";
 import { HttpEventPublisher } from "../../../planes/event/http-publisher.ts";
 import type { EventPublisher } from "../../../planes/event/types.ts";
+import { TensorRtEventPublisher } from "../../../planes/event/tensorrt-publisher.ts";
 import { ZmqEventPublisher } from "../../../planes/event/zmq-publisher.ts";
+import { readModelFiles } from "../../../planes/tokens/model/files.ts";
+import { ModelTokenizer } from "../../../tokenizer/model-tokenizer.ts";
+import type { PromptTokenizer } from "../../../tokenizer/types.ts";
 import { WordTokenizer } from "../../../tokenizer/word-tokenizer.ts";
 import { debugRoutes } from "../../../worker/debug-routes.ts";
 import { type FaultChanges, FaultSwitches } from "../../../worker/faults.ts";
@@ -10,8 +14,9 @@ import { Instruments } from "../../../worker/metrics/instruments.ts";
 import { SimulatedWorker } from "../../../worker/server.ts";
 import { WallTimers } from "../../../worker/timers.ts";
 import { TwinEngine, type TwinEngineOptions } from "../../../worker/twin-engine.ts";
-import { announcement } from "./announcement.ts";
+import { type Announced, announcement, selfDescription } from "./announcement.ts";
 import type { ZmqEventsConfig } from "./kv-events-option.ts";
+import { natsPlanes } from "./nats-planes.ts";
 import { type SimulatedEngine, simulatedEngine } from "./simulated-engine.ts";
 import type { WorkerSettings } from "./settings.ts";
 
@@ -22,6 +27,8 @@ const LOOPBACK: readonly string[] = ["127.0.0.1", "::1", "localhost"];
 
 export interface WorkerPlan {
   readonly settings: WorkerSettings;
+  /** The engine itself, in place of the one that the settings describe. */
+  readonly description?: SimulatedEngine;
   readonly faults?: FaultChanges;
   readonly zmq?: ZmqEventsConfig | undefined;
   /** What the fault of that name does. */
@@ -47,7 +54,8 @@ export interface RunningWorker {
 /** Puts a worker together from its flags, starts it, and announces it where that is asked for. */
 export async function startWorker(plan: WorkerPlan): Promise<RunningWorker> {
   const { settings, crash, problem = (): void => {} } = plan;
-  const description = simulatedEngine(settings);
+  const description = plan.description ?? simulatedEngine(settings);
+  const tokenizer = await tokenizerFrom(settings.tokenizer);
   const { limits } = description.engine;
   const { speed, host } = settings;
   const model = settings.servedModelName ?? settings.modelPath;
@@ -67,6 +75,10 @@ export async function startWorker(plan: WorkerPlan): Promise<RunningWorker> {
   if (http !== undefined) publishers.push(http);
   const zmq = isPublishing ? await zmqPublisher(plan.zmq, limits.blockTokens, loses) : undefined;
   if (zmq !== undefined) publishers.push(zmq);
+  const tensorRt = tensorRtPublisher(settings, limits.blockTokens, loses);
+  if (tensorRt !== undefined) publishers.push(tensorRt);
+  const nats = await natsPlanes(settings, { name, incarnation, source: engine, loses });
+  if (nats.publisher !== undefined) publishers.push(nats.publisher);
   const instruments = new Instruments({
     worker: name,
     model,
@@ -86,7 +98,7 @@ export async function startWorker(plan: WorkerPlan): Promise<RunningWorker> {
     model,
     modelAliases: [settings.modelPath].filter((alias) => alias !== model),
     engine,
-    tokenizer: new WordTokenizer(),
+    tokenizer,
     clock: new WallTimers(speed),
     answerTokens: settings.answerTokens,
     maxSequenceTokens: settings.maxSeqLen,
@@ -94,14 +106,19 @@ export async function startWorker(plan: WorkerPlan): Promise<RunningWorker> {
     ...(settings.maxQueueSize !== undefined && { maxRequests: limits.maxSequences + settings.maxQueueSize }),
     faults,
     meter: instruments.meter,
-    routes: { ...instruments.routes, ...(isDebugging && debugRoutes(engine, faults, limits.blockTokens)) },
-    mounts: http === undefined ? [] : [http],
+    routes: {
+      ...instruments.routes,
+      ...selfDescription(settings, () => announced),
+      ...(isDebugging && debugRoutes(engine, faults, limits.blockTokens)),
+    },
+    mounts: [http, tensorRt].filter((mount) => mount !== undefined),
   });
   const url = await bound(`port ${settings.port}`, server.listen(settings.port, host));
+  await nats.serve(url);
   const looking = setInterval(() => instruments.look(timers.nowNs()), LOOK_MS);
   if (plan.faults !== undefined) faults.turn(plan.faults);
-  const { poolBlocks: kvBlocks } = engine.load;
-  const registration = announcement(settings, { name, model, url, limits, kvBlocks, zmq }, problem);
+  const announced: Announced = { name, model, url, limits, kvBlocks: engine.load.poolBlocks, zmq };
+  const registration = announcement(settings, announced, problem);
   await registration?.start();
   return {
     name,
@@ -113,13 +130,28 @@ export async function startWorker(plan: WorkerPlan): Promise<RunningWorker> {
     close: async (drainSeconds) => {
       // First of all, so that nobody sends more while the rest is finished.
       await registration?.close();
+      await nats.stop();
       await drained(server, drainSeconds);
       clearInterval(looking);
       await Promise.all(publishers.map((publisher) => publisher.close()));
+      await nats.close();
       await server.kill();
       engine.close();
     },
   };
+}
+
+async function tokenizerFrom(written: string): Promise<PromptTokenizer> {
+  return written === "word" ? new WordTokenizer() : new ModelTokenizer(await readModelFiles(written));
+}
+
+function tensorRtPublisher(
+  { publishEventsAndMetrics, eventBufferMaxSize: bufferEvents }: WorkerSettings,
+  blockTokens: number,
+  loses: () => boolean,
+): TensorRtEventPublisher | undefined {
+  if (!publishEventsAndMetrics || bufferEvents === 0) return undefined;
+  return new TensorRtEventPublisher({ blockTokens, bufferEvents, loses });
 }
 
 async function zmqPublisher(

@@ -19,6 +19,7 @@ const argumentsSchema = z.strictObject({
       enable_block_reuse: z.boolean().optional(),
       tokens_per_block: z.number().optional(),
       max_tokens: z.number().optional(),
+      event_buffer_max_size: z.number().optional(),
     })
     .default({}),
   speculative_config: z
@@ -69,6 +70,7 @@ function engineFlags(written: string, source: string): Record<string, unknown> {
     enableBlockReuse: kv.enable_block_reuse,
     kvBlockSize: kv.tokens_per_block,
     kvPoolTokens: kv.max_tokens,
+    eventBufferMaxSize: kv.event_buffer_max_size,
     speculativeModel: speculative.speculative_model_dir,
     numSpeculativeTokens: speculative.max_draft_len,
   });

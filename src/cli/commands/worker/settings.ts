@@ -2,6 +2,7 @@ import { z } from "zod";
 import { GPUS } from "../../../sim/timing/gpus.ts";
 import { MODELS, type NumberFormat, findModel } from "../../../sim/timing/models.ts";
 import { inputProblem } from "../../input-problem.ts";
+import { NATS_URL } from "../../nats-option.ts";
 
 /** Options may be written on the command line, where all is text, or in a file of the engine's, where it is not. */
 const numberOf = (schema: z.ZodType<number>): z.ZodType<number> =>
@@ -52,12 +53,27 @@ const settingsSchema = z.strictObject({
     .default(0.7)
     .describe("mean share of drafts that are accepted"),
   publishEventsAndMetrics: z.boolean().default(true).describe("publish KV events and load over HTTP"),
+  eventBufferMaxSize: numberOf(z.int().min(0))
+    .default(0)
+    .describe("serve so many past events at /kv_cache_events, as TensorRT-LLM does; 0 serves none"),
+  eventPlane: z
+    .union([z.literal("http"), z.string().regex(NATS_URL)], { error: "must be http or nats://HOST:PORT" })
+    .default("http")
+    .describe("publish KV events and load over NATS too, with nats://HOST:PORT"),
+  requestPlane: z
+    .union([z.enum(["http", "nats"]), z.string().regex(NATS_URL)], { error: "must be http, nats or nats://HOST:PORT" })
+    .default("http")
+    .describe("take requests over NATS too: nats (the event plane's server) or nats://HOST:PORT"),
+  natsPrefix: text.default("warmpath").describe("first part of all subjects on NATS; one for each fleet"),
   register: address.optional().describe("announce itself to the admin listener of a gateway, under a lease"),
   advertise: address.optional().describe("where others reach this worker; the address it listens on unless told"),
   leaseSeconds: numberOf(z.number().min(1).max(3600)).default(10).describe("how long the announcement holds by itself"),
   name: text.optional().describe("name among workers; worker-PORT unless told"),
   host: text.default("127.0.0.1").describe("address to listen on"),
   port: numberOf(z.int().min(0).max(65_535)).default(8001).describe("port to listen on; 0 takes any"),
+  tokenizer: text
+    .default("word")
+    .describe("its tokens: word, or a path to tokenizer.json or the folder it lies in with its chat template"),
   answerTokens: atLeastOne.default(128).describe("length of answers to requests without max_tokens"),
   speed: numberOf(z.number().gt(0).max(1000)).default(1).describe("how much faster than real time it runs"),
   seed: numberOf(z.int().min(0)).default(0).describe("seed of what is drawn, such as accepted drafts"),
@@ -92,6 +108,11 @@ export interface WorkerSettings {
   readonly numSpeculativeTokens: number;
   readonly speculativeAcceptance: number;
   readonly publishEventsAndMetrics: boolean;
+  readonly eventBufferMaxSize: number;
+  readonly eventPlane: string;
+  readonly requestPlane: string;
+  readonly natsPrefix: string;
+  readonly tokenizer: string;
   readonly answerTokens: number;
   /** Simulated seconds in a real one. */
   readonly speed: number;

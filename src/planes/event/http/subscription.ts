@@ -3,11 +3,12 @@ import { type Agent, request } from "undici";
 import type { KvEvent } from "../../../core/kv-index/types.ts";
 import { EventStreamReader, type StreamEvent } from "../../../wire/kv-events/event-stream.ts";
 import {
-  decodeKvEvent,
+  type StreamedEvent,
   decodeKvEvents,
   decodeLoad,
   decodeSnapshot,
   decodeStreamHead,
+  decodeStreamedEvent,
 } from "../../../wire/kv-events/json-events.ts";
 import { Latch } from "../parts/latch.ts";
 import type { EventListener, EventSubscription } from "../types.ts";
@@ -135,7 +136,7 @@ export class HttpSubscription implements EventSubscription {
 
   #streamEvent({ type, data }: StreamEvent): void {
     if (this.#isClosed) return;
-    if (type === "kv") this.#decoded(decodeKvEvent(data), (event) => this.#deliver(event));
+    if (type === "kv") this.#decoded(decodeStreamedEvent(data), (streamed) => this.#hear(streamed));
     else if (type === "load") this.#decoded(decodeLoad(data), (load) => this.#options.listener.load(load));
     else if (type === "head") this.#decoded(decodeStreamHead(data), (head) => this.#begin(head));
   }
@@ -151,6 +152,11 @@ export class HttpSubscription implements EventSubscription {
     this.#lastEventId = head.nextEventId - 1;
     if (isFirst) this.#connected.open();
     else if (!goesOn) void this.#resyncAtLast();
+  }
+
+  #hear({ event, sentMs }: StreamedEvent): void {
+    if (sentMs !== undefined) this.#options.listener.lag?.(Math.max(0, Date.now() - sentMs));
+    this.#deliver(event);
   }
 
   #deliver(event: KvEvent): void {

@@ -50,6 +50,7 @@ export class ZmqSubscription implements EventSubscription {
   readonly #held: DecodedMessage[] = [];
   #isConnected = false;
   #isClosed = false;
+  #hasRefused = false;
 
   constructor(options: ZmqSubscriptionOptions) {
     this.#options = options;
@@ -196,9 +197,20 @@ export class ZmqSubscription implements EventSubscription {
       this.#options.tally.undecodable++;
       return undefined;
     }
+    if (batch.otherBlockTokens !== undefined) this.#refuse(batch.otherBlockTokens);
     this.#options.tally.undecodable += batch.undecodable;
     this.#options.tally.ignored += batch.ignored;
     return { sequence, payload, timestampSeconds: batch.timestampSeconds, changes: batch.changes };
+  }
+
+  /** Blocks of one size cannot be found among blocks of another; of SGLang's default, one token, there is a hash for each. */
+  #refuse(otherBlockTokens: number): void {
+    if (this.#hasRefused) return;
+    this.#hasRefused = true;
+    const { blockTokens, listener } = this.#options;
+    const sizes = `its KV blocks have ${otherBlockTokens} tokens, the router counts in blocks of ${blockTokens}`;
+    const advice = `--page-size ${blockTokens} (SGLang) or --block-size ${blockTokens} (vLLM)`;
+    listener.problem?.(`${sizes}; its events are refused. Start it with ${advice}, or the router with its size`);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T | undefined> {
