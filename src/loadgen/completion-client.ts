@@ -19,6 +19,7 @@ export class CompletionClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #opening: string;
   readonly #closing: string;
+  readonly #seedsAnswers: boolean;
 
   constructor(target: LoadTarget) {
     const { origin, basePath } = endpointOf(target.url);
@@ -39,6 +40,7 @@ export class CompletionClient {
       ...authorization(target.apiKey),
       ...target.headers,
     };
+    this.#seedsAnswers = target.seedsAnswers === true;
     const extra = JSON.stringify(target.extraBody ?? {}).slice(1, -1);
     this.#opening = `{"model":${JSON.stringify(target.model)}`;
     this.#closing = `,"stream":true,"stream_options":{"include_usage":true}${extra === "" ? "" : `,${extra}`}}`;
@@ -46,7 +48,8 @@ export class CompletionClient {
 
   send(request: WorkloadRequest, prompt: WrittenPrompt, handler: Dispatcher.DispatchHandler): void {
     const field = prompt.kind === "chat" ? "messages" : "prompt";
-    const limit = `"max_tokens":${request.outputTokens}`;
+    const seed = this.#seedsAnswers ? `,"seed":${request.id}` : "";
+    const limit = `"max_tokens":${request.outputTokens}${seed}`;
     const body = `${this.#opening},"${field}":${prompt.json},${limit}${this.#closing}`;
     const headers = { ...this.#headers, "x-warmpath-session": request.sessionName };
     this.#pool.dispatch({ method: "POST", path: this.#basePath + PATHS[prompt.kind], headers, body }, handler);

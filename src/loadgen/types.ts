@@ -16,6 +16,8 @@ export interface LoadTarget {
   readonly apiKey?: string | undefined;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Whether every request has its id as `seed`, so that it is answered alike in every run, and unlike any other. */
+  readonly seedsAnswers?: boolean | undefined;
   /** Added to every body, such as `{ ignore_eos: true }`; must not have a key that a body has anyway. */
   readonly extraBody?: Readonly<Record<string, unknown>> | undefined;
 }

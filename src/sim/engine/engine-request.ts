@@ -37,6 +37,8 @@ export interface EngineGrowth {
 export interface EngineFinish {
   readonly key: number;
   readonly atNs: Nanoseconds;
+  /** When it was first admitted; -1 if it never was. */
+  readonly admittedNs: Nanoseconds;
   readonly outputTokens: number;
   readonly cachedTokens: number;
   /** Of the output, what no report of growth has counted yet. */
@@ -54,6 +56,7 @@ export class Sequence {
   /** Order of admission, which is the order of the running list. */
   order = 0;
   queuedNs: Nanoseconds;
+  admittedNs: Nanoseconds = -1;
   holding: RunHolding | undefined;
   /** Tokens in the KV cache; while decoding, what it was when it joined the batch. */
   computed = 0;

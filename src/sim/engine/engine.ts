@@ -170,10 +170,8 @@ export class Engine {
     const scheduler = this.#scheduler;
     if (!scheduler.hasWork) return undefined;
     if (nowNs < this.#stretch.clock.nowNs) {
-      throw new WarmpathError(
-        "WP_INVALID_STATE",
-        `a step cannot begin at ${nowNs}, before ${this.#stretch.clock.nowNs}`,
-      );
+      const message = `a step cannot begin at ${nowNs}, before ${this.#stretch.clock.nowNs}`;
+      throw new WarmpathError("WP_INVALID_STATE", message);
     }
     const isBackToBack = nowNs === this.#stretch.clock.nowNs && this.#lastStepNs >= 0;
     if (nowNs > this.#stretch.clock.nowNs) this.#stretch.clock.wakeAt(nowNs);
@@ -281,12 +279,14 @@ export class Engine {
     return {
       incarnation: this.#events.incarnation,
       lastEventId: this.#events.lastEventId,
-      runs: this.#scheduler.cache.contents().map(([sequence, from, to]) => ({
-        tier: "device" as const,
-        sequence: sequence.subarray(2 * from, 2 * to),
-        engine: null,
-      })),
+      runs: this.#scheduler.snapshotRuns(),
     };
+  }
+
+  /** Forgets everything cached that no request holds; what is held is forgotten by nobody. */
+  forgetUnheld(nowNs: Nanoseconds): void {
+    this.#scheduler.cache.forgetUnheld();
+    this.#events.flush(nowNs);
   }
 
   /** Plans decode steps up to whatever comes first: an end, missing blocks, a change of the formula; 0 if none can run. */
@@ -449,6 +449,7 @@ export class Engine {
     this.effects.finished.push({
       key: sequence.request.key,
       atNs: nowNs,
+      admittedNs: sequence.admittedNs,
       outputTokens: sequence.generated,
       cachedTokens: Math.max(0, sequence.cachedTokens),
       unreportedTokens: sequence.generated - sequence.reported,

@@ -179,6 +179,11 @@ export class RunCache implements BlockCache<RunHolding> {
     holding.published = 0;
   }
 
+  /** Gives up everything that nobody holds, as an operator may ask for. */
+  forgetUnheld(): void {
+    this.#evict(this.#unreferenced);
+  }
+
   contents(): (readonly [Uint32Array, number, number])[] {
     const runs: (readonly [Uint32Array, number, number])[] = [];
     for (const first of this.#byFirstHash.values()) {

@@ -1,4 +1,5 @@
 import type { Nanoseconds } from "../../core/clock.ts";
+import type { SnapshotRun } from "../../core/kv-index/types.ts";
 import type { StepShape } from "../timing/step-timer.ts";
 import { BatchWait } from "./batch-wait.ts";
 import type { CacheListener } from "./block-cache.ts";
@@ -222,6 +223,15 @@ export class Scheduler {
     this.#onPreempted(sequence);
   }
 
+  /** All that can be found in the cache. */
+  snapshotRuns(): SnapshotRun[] {
+    return this.cache.contents().map(([sequence, from, to]) => ({
+      tier: "device",
+      sequence: sequence.subarray(2 * from, 2 * to),
+      engine: null,
+    }));
+  }
+
   leaveBatch(sequence: Sequence): void {
     if (this.speculative === undefined) this.batch.leave(sequence);
     else this.speculative.leave(sequence);
@@ -270,6 +280,7 @@ export class Scheduler {
       if (sequence === undefined || sequence.queuedNs > cutoffNs) return;
       const chunk = this.#tryAdmit(sequence, left, mayBeHeldBack ? cutoffNs : undefined);
       if (chunk === 0) return;
+      if (sequence.admittedNs < 0) sequence.admittedNs = cutoffNs;
       left -= chunk;
       // Those behind the first are computed with it.
       mayBeHeldBack = false;
