@@ -141,16 +141,21 @@ const OPEN_BRACE = 0x7b;
 
 /**
  * The body of a streaming request with usage asked for. Bytes are put in front where that is enough, so that everything
- * else reaches the engine exactly as the client wrote it; only a body with other stream options is written anew.
+ * else reaches the engine exactly as the client wrote it; only a body with other stream options is written anew. `take`
+ * provides the memory for it.
  */
-export function withUsageAsked(bytes: Uint8Array, body: object): Uint8Array {
+export function withUsageAsked(
+  bytes: Uint8Array,
+  body: object,
+  take: (bytes: number) => Uint8Array = (count) => new Uint8Array(count),
+): Uint8Array {
   const options = field(body, "stream_options");
   if (options !== undefined) {
     const asked = { ...(typeof options === "object" && options), include_usage: true };
     return new TextEncoder().encode(JSON.stringify({ ...body, stream_options: asked }));
   }
   const rest = bytes.subarray(bytes.indexOf(OPEN_BRACE) + 1);
-  const asked = new Uint8Array(ASKED_FIRST.length + rest.length);
+  const asked = take(ASKED_FIRST.length + rest.length);
   asked.set(ASKED_FIRST);
   asked.set(rest, ASKED_FIRST.length);
   return asked;
