@@ -1,0 +1,24 @@
+{{/* Waits until an address answers: TCP for NATS, /health for the gateway. Uses our own image, which has Node. */}}
+{{- define "warmpath.waiting" -}}
+{{- $root := index . 0 -}}
+- name: {{ index . 1 }}
+  image: {{ include "warmpath.image" $root }}
+  imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+  command: [node, -e]
+  args:
+    - {{ index . 2 | quote }}
+  resources:
+    requests: { cpu: 10m, memory: 64Mi }
+  securityContext:
+    {{- include "warmpath.containerSecurity" $root | nindent 4 }}
+{{- end }}
+
+{{- define "warmpath.waitForNats" -}}
+{{- $url := include "warmpath.natsUrl" . -}}
+{{- include "warmpath.waiting" (list . "wait-for-nats" (printf "const { hostname, port } = new URL('%s'); const attempt = () => { const socket = require('net').connect(Number(port || 4222), hostname); socket.on('connect', () => process.exit(0)); socket.on('error', () => setTimeout(attempt, 1000)); }; attempt();" $url)) }}
+{{- end }}
+
+{{- define "warmpath.waitForGateway" -}}
+{{- $url := printf "http://%s-gateways:%v/health" (include "warmpath.name" .) .Values.gateway.port -}}
+{{- include "warmpath.waiting" (list . "wait-for-gateway" (printf "const attempt = () => fetch('%s').then(({ ok }) => ok ? process.exit(0) : setTimeout(attempt, 1000), () => setTimeout(attempt, 1000)); attempt();" $url)) }}
+{{- end }}
