@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { PeerBooks, type PeerNews } from "./peer-books.ts";
+import { createPolicy } from "./policy/registry.ts";
+import { Router } from "./router.ts";
+
+const SEQUENCE = Uint32Array.of(1, 2, 3, 4);
+
+function placed(request: string, replica = "a"): PeerNews {
+  return { kind: "placed", request, replica, promptTokens: 32, cachedTokens: 16, sequence: SEQUENCE };
+}
+
+function fixture(): { router: Router; books: PeerBooks } {
+  const router = new Router(createPolicy("least-loaded"), { blockTokens: 16, maxReplicas: 2, maxBlocks: 1024 });
+  router.addReplica({ worker: "a" }, { replayDepth: 0, snapshot: true });
+  router.addReplica({ worker: "b" }, { replayDepth: 0, snapshot: true });
+  return { router, books: new PeerBooks(router) };
+}
+
+describe("books of what peers have placed", () => {
+  test("a peer's request is load from its placement to its end", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1"), 0);
+    expect(router.load.columns.inFlight[0]).toBe(1);
+    expect(router.load.columns.pendingPrefillTokens[0]).toBe(16);
+    books.hear("other", { kind: "first-token", request: "1" }, 1);
+    expect(router.load.columns.pendingPrefillTokens[0]).toBe(0);
+    books.hear("other", { kind: "grew", request: "1", tokens: 5 }, 2);
+    expect(router.load.columns.contextTokens[0]).toBe(37);
+    books.hear("other", { kind: "ended", request: "1" }, 3);
+    expect(router.load.columns.inFlight[0]).toBe(0);
+    expect(books.size).toBe(0);
+  });
+
+  test("its prompt is expected where it was placed, and its load keeps others away", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1"), 0);
+    expect(router.index.match(SEQUENCE, 2).cached[0]).toBe(2);
+    const [effect] = router.offer({ id: "own", promptTokens: 32, sequence: Uint32Array.of(9, 9), blocks: 1 }, 1);
+    expect(effect).toMatchObject({ kind: "place", replica: 1 });
+  });
+
+  test("ids of peers are nobody else's", () => {
+    const { router, books } = fixture();
+    router.offer({ id: "1", promptTokens: 32, sequence: SEQUENCE, blocks: 2 }, 0);
+    books.hear("other", placed("1"), 0);
+    books.hear("third", placed("1"), 0);
+    expect(router.load.size).toBe(3);
+    books.hear("other", { kind: "ended", request: "1" }, 1);
+    expect(router.load.size).toBe(2);
+  });
+
+  test("a retry moves it, and news of what was never heard of changes nothing", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1", "a"), 0);
+    books.hear("other", placed("1", "b"), 1);
+    expect([...router.load.columns.inFlight]).toEqual([0, 1]);
+    books.hear("other", { kind: "ended", request: "unknown" }, 2);
+    books.hear("other", placed("2", "nobody"), 2);
+    expect(router.load.size).toBe(1);
+  });
+
+  test("a peer that is gone takes its load with it", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1"), 0);
+    books.hear("other", placed("2"), 0);
+    books.hear("third", placed("1"), 0);
+    books.forget("other", 1);
+    expect(router.load.size).toBe(1);
+  });
+});

@@ -1,0 +1,92 @@
+import type { Nanoseconds } from "./clock.ts";
+import type { Router } from "./router.ts";
+
+/** What one router tells others of its own requests. Best effort: news may come late, or not at all. */
+export type PeerNews =
+  | {
+      readonly kind: "placed";
+      readonly request: string;
+      /** Name of the replica: routers number them as they please. */
+      readonly replica: string;
+      readonly promptTokens: number;
+      readonly cachedTokens: number;
+      /** Sequence hashes of the full prompt blocks, which are expected there from now on. */
+      readonly sequence: Uint32Array;
+    }
+  | { readonly kind: "first-token"; readonly request: string }
+  | { readonly kind: "grew"; readonly request: string; readonly tokens: number }
+  | { readonly kind: "ended"; readonly request: string };
+
+/**
+ * Keeps a router's books of what its peers have placed, so that several in front of one fleet do not all find the same worker
+ * idle: peers' requests count as load, and their prompts as expected in caches. News of requests that were never heard of is
+ * passed over, and what falls silent expires like any other load.
+ */
+export class PeerBooks {
+  readonly #router: Pick<Router, "load" | "index" | "fleet">;
+  readonly #requests = new Map<string, Set<string>>();
+
+  constructor(router: Pick<Router, "load" | "index" | "fleet">) {
+    this.#router = router;
+  }
+
+  /** Requests of peers that are in flight as far as is known. */
+  get size(): number {
+    let size = 0;
+    for (const requests of this.#requests.values()) size += requests.size;
+    return size;
+  }
+
+  hear(peer: string, news: PeerNews, nowNs: Nanoseconds): void {
+    const { load } = this.#router;
+    const id = idOf(peer, news.request);
+    const requests = this.#requestsOf(peer);
+    if (news.kind === "placed") this.#placed(id, requests, news, nowNs);
+    else if (!requests.has(id)) return;
+    else if (news.kind === "first-token") load.firstToken(nowNs, id);
+    else if (news.kind === "grew") load.grew(nowNs, id, news.tokens);
+    else this.#ended(id, requests, nowNs);
+  }
+
+  /** A peer is gone: what it had in flight is, too. */
+  forget(peer: string, nowNs: Nanoseconds): void {
+    const requests = this.#requestsOf(peer);
+    for (const id of requests) this.#ended(id, requests, nowNs);
+    this.#requests.delete(peer);
+  }
+
+  #placed(
+    id: string,
+    requests: Set<string>,
+    { replica: name, promptTokens, cachedTokens, sequence }: PeerNews & { kind: "placed" },
+    nowNs: Nanoseconds,
+  ): void {
+    const { load, index, fleet } = this.#router;
+    const replica = fleet.find(name);
+    if (replica === undefined) return;
+    // A retry is placed again under the same name.
+    if (requests.has(id)) this.#ended(id, requests, nowNs);
+    load.reserve(nowNs, id, replica, promptTokens, Math.min(cachedTokens, promptTokens));
+    index.expect(replica, sequence, sequence.length / 2, nowNs);
+    requests.add(id);
+  }
+
+  #ended(id: string, requests: Set<string>, nowNs: Nanoseconds): void {
+    requests.delete(id);
+    this.#router.load.ended(nowNs, id);
+  }
+
+  #requestsOf(peer: string): Set<string> {
+    let requests = this.#requests.get(peer);
+    if (requests === undefined) {
+      requests = new Set();
+      this.#requests.set(peer, requests);
+    }
+    return requests;
+  }
+}
+
+/** Unlike any id of the router's own. */
+function idOf(peer: string, request: string): string {
+  return `${peer}\u0000${request}`;
+}
