@@ -19,7 +19,7 @@ export interface Cell {
 /** What of an experiment is run; everything unless told. */
 export interface Narrowing {
   readonly arms?: readonly string[] | undefined;
-  /** Concurrencies, rates or speeds, whichever the load has. */
+  /** Concurrencies (per worker), rates or speeds, whichever the load has. */
   readonly levels?: readonly number[] | undefined;
   readonly runs?: number | undefined;
   readonly workers?: readonly number[] | undefined;
@@ -42,7 +42,7 @@ export function cellsOf(experiment: Experiment): Cell[] {
 /** The experiment with fewer arms, levels, workers or runs; each that is named must exist. */
 export function narrowed(experiment: Experiment, narrowing: Narrowing): Experiment {
   const { load } = experiment;
-  const known = load.concurrency ?? load.rateRps ?? load.speed ?? [];
+  const known = load.concurrency ?? load.concurrencyPerWorker ?? load.rateRps ?? load.speed ?? [];
   const keepNumbers = (
     name: string,
     wanted: readonly number[] | undefined,
@@ -68,6 +68,7 @@ export function narrowed(experiment: Experiment, narrowing: Narrowing): Experime
     load: {
       ...load,
       ...(load.concurrency === undefined ? {} : { concurrency: levels }),
+      ...(load.concurrencyPerWorker === undefined ? {} : { concurrencyPerWorker: levels }),
       ...(load.rateRps === undefined ? {} : { rateRps: levels }),
       ...(load.speed === undefined ? {} : { speed: levels }),
     },
@@ -82,9 +83,10 @@ export function fleetOf(fleet: FleetConfig, { fleet: override }: Pick<Arm, "flee
 }
 
 function levelsOf({ load }: Experiment, fleet: FleetConfig): CellLevel[] {
-  const { concurrency = [], rateRps = [], speed = [] } = load;
+  const { concurrency = [], concurrencyPerWorker = [], rateRps = [], speed = [] } = load;
   return fleet.workers.flatMap((workers) => [
     ...concurrency.map((value): CellLevel => ({ concurrency: value, workers })),
+    ...concurrencyPerWorker.map((value): CellLevel => ({ concurrency: value * workers, workers })),
     ...rateRps.map((value): CellLevel => ({ rateRps: value, workers })),
     ...speed.map((value): CellLevel => ({ speed: value, workers })),
   ]);

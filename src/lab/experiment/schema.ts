@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { armSchema, fleetSchema } from "./fleet-schema.ts";
+import { liveSchema } from "./live-schema.ts";
 import type { Experiment, SignalConfig } from "./types.ts";
 import { loadSchema, workloadSchema } from "./workload-schema.ts";
 
@@ -44,6 +45,7 @@ export const experimentSchema: z.ZodType<Experiment> = z
     load: loadSchema,
     arms: z.array(armSchema).min(1),
     warmUpSeconds: seconds.default(0),
+    warmUpRequests: z.int().min(0).optional(),
     windowSeconds: positive.optional(),
     drainSeconds: seconds.default(120),
     snapshots: z.int().min(0).default(0),
@@ -60,10 +62,11 @@ export const experimentSchema: z.ZodType<Experiment> = z
     slo: z
       .strictObject({ ttftMs: positive.optional(), tpotMs: positive.optional(), e2eMs: positive.optional() })
       .default({}),
-    cacheState: z.enum(["cold", "carried-over"]).default("cold"),
+    cacheState: z.enum(["cold", "primed", "carried-over"]).default("cold"),
     carryOverSeconds: positive.default(300),
     timeoutSeconds: positive.optional(),
     signals: signals.prefault({}),
+    live: liveSchema.optional(),
   })
   .check(({ value, issues }) => {
     for (const { path, message } of contradictions(value)) {
@@ -86,8 +89,11 @@ function* contradictions({ load, workload, arms, windowSeconds, cacheState }: Ex
   if (!isSchedule && windowSeconds === undefined) {
     yield { path: [], message: "must have windowSeconds, because the load has no end of its own" };
   }
-  if (isSchedule && cacheState !== "cold") {
-    yield { path: ["cacheState"], message: "must be cold for a schedule, which cannot run before its beginning" };
+  if (isSchedule && cacheState === "carried-over") {
+    yield {
+      path: ["cacheState"],
+      message: "must be cold or primed for a schedule, which has nothing before its beginning",
+    };
   }
   const names = new Set<string>();
   for (const [at, { name, jitter }] of arms.entries()) {

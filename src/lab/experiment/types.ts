@@ -14,6 +14,8 @@ export interface Experiment {
   readonly load: LoadConfig;
   readonly arms: readonly Arm[];
   readonly warmUpSeconds: number;
+  /** Requests that must have completed before the window, on live targets; 100 unless told, of a schedule none. */
+  readonly warmUpRequests?: number | undefined;
   /** Length of what is measured; a scheduled trace is measured whole unless told. */
   readonly windowSeconds?: number | undefined;
   /** How long after the window answers are waited for. */
@@ -24,13 +26,20 @@ export interface Experiment {
   /** Seeds of single branches of the tree; each follows from `seed` unless given. */
   readonly seeds: { readonly [Branch in SeedBranch]?: number | undefined };
   readonly slo: Slo;
-  /** `carried-over`: the same load has run on the fleet before the warm-up, as in a sweep that never restarts. */
-  readonly cacheState: "cold" | "carried-over";
+  readonly cacheState: CacheState;
   readonly carryOverSeconds: number;
   /** After this a client gives up. */
   readonly timeoutSeconds?: number | undefined;
   readonly signals: SignalConfig;
+  /** How a live target is found, switched and watched. */
+  readonly live?: LiveConfig | undefined;
 }
+
+/**
+ * What caches hold when a cell begins. `primed`: the same requests have been sent once, in a pass that is not measured.
+ * `carried-over`: the same load has run on the fleet before the warm-up, as in a sweep that never restarts.
+ */
+export type CacheState = "cold" | "primed" | "carried-over";
 
 /** The branches of the tree of seeds. */
 export type SeedBranch = "workload" | "engine" | "policy" | "faults";
@@ -112,9 +121,11 @@ export interface TraceConfig {
   readonly jitter: boolean;
 }
 
-/** How hard the fleet is driven: exactly one of concurrency, rateRps and speed, each a list of levels. */
+/** How hard the fleet is driven: exactly one of the lists of levels. */
 export interface LoadConfig {
   readonly concurrency?: readonly number[] | undefined;
+  /** The same load per worker, however many there are. */
+  readonly concurrencyPerWorker?: readonly number[] | undefined;
   readonly maxRateRps?: number | undefined;
   readonly rampSeconds?: number | undefined;
   readonly rateRps?: readonly number[] | undefined;
@@ -168,4 +179,46 @@ export interface SignalConfig {
   readonly firstToken: ChannelConfig;
   readonly growth: ChannelConfig;
   readonly ended: ChannelConfig;
+}
+
+/** What only live targets have; everything may be left out. */
+export interface LiveConfig {
+  /** Model that requests name; the first that the endpoint serves unless told. */
+  readonly model?: string | undefined;
+  readonly prompts?: "chat" | "completion" | undefined;
+  /** Fields added to every request, such as `ignore_eos`. */
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** Admin API of a Warmpath gateway: switches arms, names the workers. */
+  readonly adminUrl?: string | undefined;
+  /** Workers to be sampled: URL or NAME=URL of what serves /metrics. */
+  readonly workers?: readonly string[] | undefined;
+  /** Other pages of metrics: of a frontend, of DCGM's exporter. */
+  readonly metrics?: readonly string[] | undefined;
+  readonly hooks?: HookConfig | undefined;
+  /** `by-arm`: all cells of one arm before the next; `interleaved`: arms in turn, and back (ABBA). */
+  readonly order?: CellOrder | undefined;
+  /** How long an arm may take to be ready. */
+  readonly readySeconds?: number | undefined;
+  readonly sampleSeconds?: number | undefined;
+  /** Settings in which the arms are meant to differ; a `*` stands for anything. */
+  readonly differs?: readonly string[] | undefined;
+  /** What becomes of an arm that lacks what it needs: refused before it is measured, or measured and labelled. */
+  readonly unproven?: "refuse" | "label" | undefined;
+}
+
+export type CellOrder = "by-arm" | "interleaved";
+
+/** Commands of a shell, run in the folder of the experiment's file. */
+export interface HookConfig {
+  /** Makes an arm the one that serves. */
+  readonly before_arm?: string | undefined;
+  readonly after_arm?: string | undefined;
+  /** Puts everything back; runs also after a failure or an interrupt. */
+  readonly after_experiment?: string | undefined;
+  /** Empties the caches of all workers. */
+  readonly reset_caches?: string | undefined;
+  /** Prints a line for each worker that is ready: its name and, after a space, what changes when it restarts. */
+  readonly list_workers?: string | undefined;
+  /** Prints the configuration in force, as JSON. */
+  readonly describe_arm?: string | undefined;
 }

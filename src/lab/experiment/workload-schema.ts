@@ -53,6 +53,7 @@ export const workloadSchema: z.ZodType<WorkloadConfig> = z
 export const loadSchema: z.ZodType<LoadConfig> = z
   .strictObject({
     concurrency: z.array(atLeastOne).min(1).optional(),
+    concurrencyPerWorker: z.array(atLeastOne).min(1).optional(),
     maxRateRps: positive.optional(),
     rampSeconds: z.number().min(0).optional(),
     rateRps: z.array(positive).min(1).optional(),
@@ -62,12 +63,13 @@ export const loadSchema: z.ZodType<LoadConfig> = z
     speed: z.array(positive).min(1).optional(),
   })
   .check(({ value, issues }) => {
-    exactlyOne(value, ["concurrency", "rateRps", "speed"], issues);
+    exactlyOne(value, ["concurrency", "concurrencyPerWorker", "rateRps", "speed"], issues);
+    const isClosed = value.concurrency !== undefined || value.concurrencyPerWorker !== undefined;
     const complain = (name: keyof LoadConfig, message: string): void => {
       issues.push({ code: "custom", message, path: [name], input: value });
     };
     for (const name of ["maxRateRps", "rampSeconds"] as const) {
-      if (value[name] !== undefined && value.concurrency === undefined) complain(name, "belongs to concurrency");
+      if (value[name] !== undefined && !isClosed) complain(name, "belongs to concurrency");
     }
     if (value.arrivals !== undefined && value.rateRps === undefined) complain("arrivals", "belongs to rateRps");
     for (const [name, arrivals] of [

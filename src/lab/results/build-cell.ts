@@ -131,6 +131,7 @@ function workerOf(stats: WorkerStats, inFlight: LoadBalance["workers"][number] |
     evictions: stats.evictions,
     preemptions: stats.preemptions,
     draftAcceptance: stats.draftAcceptance,
+    ...(stats.sampled === undefined ? {} : { sampled: stats.sampled }),
   };
 }
 

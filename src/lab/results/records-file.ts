@@ -9,6 +9,7 @@ import { decodeRecordLine, encodeRecordLine, type RecordOfCell, type TokenTimeDe
 
 // Few large writes: each one is a job for the compressor's thread.
 const BATCH_CHARACTERS = 1 << 18;
+const READ_BYTES = 1 << 20;
 
 /** Writes records.jsonl.gz as a stream: memory does not grow with the number of requests. */
 export class RecordsWriter {
@@ -74,8 +75,8 @@ export async function* readRecords(path: string): AsyncGenerator<RecordOfCell, v
 }
 
 async function* readLines(path: string, linesRead: () => number): AsyncGenerator<string, void, undefined> {
-  const source = createReadStream(path);
-  const unzipped = createGunzip();
+  const source = createReadStream(path, { highWaterMark: READ_BYTES });
+  const unzipped = createGunzip({ chunkSize: READ_BYTES });
   source.on("error", (error) => unzipped.destroy(error));
   unzipped.on("close", () => source.destroy());
   unzipped.setEncoding("utf8");

@@ -73,7 +73,47 @@ const worker = z.object({
   evictions: orUnavailable(count),
   preemptions: orUnavailable(count),
   draftAcceptance: orUnavailable(share),
+  sampled: z
+    .object({
+      samples: count,
+      busyShareMin: orUnavailable(share),
+      busyShareMax: orUnavailable(share),
+      memoryUsedBytes: orUnavailable(amount),
+      memoryTotalBytes: orUnavailable(amount),
+      powerWatts: orUnavailable(amount),
+      restarts: orUnavailable(count),
+    })
+    .optional(),
 });
+
+const check = z.object({
+  code: z.string().min(1),
+  status: z.enum(["passed", "failed", "unavailable"]),
+  detail: z.string(),
+});
+
+/** What only cells of live targets have. */
+const liveFacts = {
+  warmUp: z.object({ seconds: amount, requests: count }).optional(),
+  cacheStart: z
+    .object({
+      state: z.enum(["cold", "primed", "carried-over"]),
+      enforcedBy: z.enum(["restart", "reset", "hook", "pass", "load", "nothing"]),
+    })
+    .optional(),
+  prompts: z.object({ requests: count, digest: z.string().min(1), sentBefore: count, equalToBefore: count }).optional(),
+  client: z
+    .object({
+      verdict: z.enum(["ok", "bottleneck", "unknown"]),
+      reasons: z.array(z.string()),
+      scheduleLagP99Ms: amount,
+      loopDelayP99Ms: amount,
+      loopUtilisation: share,
+    })
+    .optional(),
+  checks: z.array(check).optional(),
+  voided: z.array(z.string()).optional(),
+};
 
 const stationarity = z.object({
   saturated: z.boolean(),
@@ -119,7 +159,12 @@ export const cellSchema: z.ZodType<CellResult> = z.looseObject({
     limits: z.object({ ttftMs: amount.optional(), tpotMs: amount.optional(), e2eMs: amount.optional() }),
     verdict: z.enum(["met", "missed", "unknown"]),
   }),
-  cache: z.object({ ceiling: orUnavailable(share), ...cacheShares }),
+  cache: z.object({
+    ceiling: orUnavailable(share),
+    ...cacheShares,
+    predictedSource: z.literal("gateway-metrics").optional(),
+    observedSource: z.enum(["usage", "dynamo_frontend_cached_tokens"]).optional(),
+  }),
   workers: z.array(worker),
   inflightSpread: z.union([z.object({ mean: amount, p95: amount, max: count }), z.literal(UNAVAILABLE)], {
     error: 'must be an object with mean, p95 and max, or "unavailable"',
@@ -153,14 +198,41 @@ export const cellSchema: z.ZodType<CellResult> = z.looseObject({
     }),
   ),
   snapshotMeans: z.object(latencies).optional(),
+  ...liveFacts,
 });
 
 const schemaVersion = z.literal(RESULTS_SCHEMA_VERSION);
 const jsonObject = z.record(z.string(), z.json());
 
+const comparability = z.object({
+  verdict: z.enum(["comparable", "not-comparable"]),
+  declared: z.array(z.string()),
+  reasons: z.array(z.string()),
+  differences: z.array(
+    z.object({
+      arm: z.string(),
+      against: z.string(),
+      setting: z.string(),
+      value: z.string(),
+      againstValue: z.string(),
+      isDeclared: z.boolean(),
+    }),
+  ),
+});
+
 /** The frame of results.json; its cells are checked one by one, so that one bad cell does not take the others along. */
 export const resultsFrameSchema: z.ZodType<Omit<ResultsFile, "cells"> & { readonly cells: readonly unknown[] }> =
-  z.looseObject({ schemaVersion, experiment: z.string().min(1), config: jsonObject, cells: z.array(z.unknown()) });
+  z.looseObject({
+    schemaVersion,
+    experiment: z.string().min(1),
+    target: z.string().min(1).optional(),
+    config: jsonObject,
+    comparability: comparability.optional(),
+    arms: z
+      .array(z.object({ arm: z.string(), checks: z.array(check), settings: z.record(z.string(), z.string()) }))
+      .optional(),
+    cells: z.array(z.unknown()),
+  });
 
 export const provenanceSchema: z.ZodType<Provenance> = z.looseObject({
   schemaVersion,
@@ -170,4 +242,6 @@ export const provenanceSchema: z.ZodType<Provenance> = z.looseObject({
   finishedAt: z.union([z.iso.datetime(), z.null()], { error: "must be a date and time in UTC or null" }),
   command: z.string(),
   cellSeconds: z.record(z.string(), amount),
+  order: z.array(z.string()).optional(),
+  resumed: z.array(z.object({ at: z.iso.datetime(), finishedCells: count })).optional(),
 });

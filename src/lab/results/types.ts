@@ -24,6 +24,48 @@ export interface ResultsFile {
   readonly config: { readonly [key: string]: Json };
   /** One entry per arm × level × run. */
   readonly cells: readonly CellResult[];
+  /** Where it ran: `local`, or an address; absent for the simulated twin. */
+  readonly target?: string | undefined;
+  /** What the arms differ in, as they were found; absent for the twin, whose arms differ in what `config` says. */
+  readonly comparability?: Comparability | undefined;
+  /** What was found of each arm before it was measured. */
+  readonly arms?: readonly ArmFacts[] | undefined;
+}
+
+/** Whether the arms of a live experiment differ in nothing but what was declared. */
+export interface Comparability {
+  readonly verdict: "comparable" | "not-comparable";
+  /** Settings in which they were meant to differ; a `*` stands for anything. */
+  readonly declared: readonly string[];
+  /** Why they cannot be compared, one sentence each. */
+  readonly reasons: readonly string[];
+  readonly differences: readonly ArmDifference[];
+}
+
+/** A setting that one arm has otherwise than the first. */
+export interface ArmDifference {
+  readonly arm: string;
+  readonly against: string;
+  readonly setting: string;
+  readonly value: string;
+  readonly againstValue: string;
+  readonly isDeclared: boolean;
+}
+
+/** An arm as it was found before it was measured. */
+export interface ArmFacts {
+  readonly arm: string;
+  readonly checks: readonly Check[];
+  /** The configuration in force, flat. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** One thing that was looked at. */
+export interface Check {
+  /** Stable, such as `kv-events`. */
+  readonly code: string;
+  readonly status: "passed" | "failed" | "unavailable";
+  readonly detail: string;
 }
 
 /** How hard a cell was driven: one of the first three, and the number of workers. */
@@ -82,11 +124,49 @@ export interface CellResult extends CellLatencies {
   readonly snapshots: readonly CellSnapshot[];
   /** Means of the snapshots' statistics, as studies publish them that read a dashboard; absent without snapshots. */
   readonly snapshotMeans?: CellLatencies | undefined;
+  /** What only a live target has. */
+  readonly warmUp?: { readonly seconds: number; readonly requests: number } | undefined;
+  readonly cacheStart?: CacheStart | undefined;
+  readonly prompts?: PromptProof | undefined;
+  readonly client?: ClientFigures | undefined;
+  /** What was looked at after the cell; what failed is a label of its numbers. */
+  readonly checks?: readonly Check[] | undefined;
+  /** Why the cell must not be used; absent if it may. */
+  readonly voided?: readonly string[] | undefined;
+}
+
+/** What caches held at the start of a cell, and how that was brought about. */
+export interface CacheStart {
+  readonly state: "cold" | "primed" | "carried-over";
+  readonly enforcedBy: "restart" | "reset" | "hook" | "pass" | "load" | "nothing";
+}
+
+/** What was sent, so that two arms can be shown to have got the same. */
+export interface PromptProof {
+  /** Requests of the window. */
+  readonly requests: number;
+  /** Over their ids and prompts, in the order of ids. */
+  readonly digest: string;
+  /** Of all prompts of the cell: those that a cell before it, of the same run, has sent too, and those of them that were equal. */
+  readonly sentBefore: number;
+  readonly equalToBefore: number;
+}
+
+/** Whether the client was fast enough for what it measured. */
+export interface ClientFigures {
+  readonly verdict: "ok" | "bottleneck" | "unknown";
+  readonly reasons: readonly string[];
+  readonly scheduleLagP99Ms: number;
+  readonly loopDelayP99Ms: number;
+  readonly loopUtilisation: number;
 }
 
 /** Shares of prompt tokens: possible with an endless cache, expected by the router, found by the engine. */
 export interface CellCache extends CacheShares {
   readonly ceiling: number | Unavailable;
+  /** Who said what was predicted and found, on live targets. */
+  readonly predictedSource?: "gateway-metrics" | undefined;
+  readonly observedSource?: "usage" | "dynamo_frontend_cached_tokens" | undefined;
 }
 
 /** What only the target can tell of a worker; `unavailable` where it cannot. */
@@ -103,6 +183,20 @@ export interface WorkerStats {
   readonly preemptions: number | Unavailable;
   /** Share of drafted tokens that were accepted; unavailable without speculative decoding. */
   readonly draftAcceptance: number | Unavailable;
+  /** What a sampler has seen besides; absent where none looked. */
+  readonly sampled?: SampledWorker | undefined;
+}
+
+/** Samples of one worker at a fixed interval, over the window. */
+export interface SampledWorker {
+  readonly samples: number;
+  readonly busyShareMin: number | Unavailable;
+  readonly busyShareMax: number | Unavailable;
+  readonly memoryUsedBytes: number | Unavailable;
+  readonly memoryTotalBytes: number | Unavailable;
+  readonly powerWatts: number | Unavailable;
+  /** How often it began anew. */
+  readonly restarts: number | Unavailable;
 }
 
 type MaybeUnavailable<Fields> = { readonly [Name in keyof Fields]: Fields[Name] | Unavailable };
@@ -140,4 +234,8 @@ export interface Provenance {
   readonly command: string;
   /** Wall time of each cell by its id. */
   readonly cellSeconds: { readonly [cell: string]: number };
+  /** Cells in the order in which they were run, where that is another than in the file. */
+  readonly order?: readonly string[] | undefined;
+  /** When the run went on after it had been cut short, and how many cells were finished by then. */
+  readonly resumed?: readonly { readonly at: string; readonly finishedCells: number }[] | undefined;
 }

@@ -2,12 +2,14 @@ import { join } from "node:path";
 import type { Cell } from "../../../lab/experiment/cells.ts";
 import { measureCell } from "../../../lab/experiment/target.ts";
 import { RecordsWriter } from "../../../lab/results/records-file.ts";
-import type { CellResult } from "../../../lab/results/types.ts";
+import type { ArmFacts, CellResult } from "../../../lab/results/types.ts";
 import { simulateCell, type SimulationSetting } from "./simulated-cell.ts";
 
 /** What a thread needs once, before any cell. */
 export interface JobSetting extends SimulationSetting {
   readonly cells: readonly Cell[];
+  /** Numbers of the cells that are to be run. */
+  readonly missing: readonly number[];
   /** Where the records of each cell are put; none are kept without it. */
   readonly recordsFolder: string | undefined;
 }
@@ -18,11 +20,15 @@ export interface FinishedCell {
   readonly result: CellResult;
   /** Wall time. */
   readonly seconds: number;
+  /** What a live target told of the arm, and the hashes of the prompts it got. */
+  readonly facts?: ArmFacts | undefined;
+  readonly sent?: readonly (readonly [id: string, hash: string])[] | undefined;
 }
 
 /** Runs one cell and writes its records. */
-export async function runCellJob(setting: JobSetting, index: number): Promise<FinishedCell> {
+export async function runCellJob(setting: JobSetting, at: number): Promise<FinishedCell> {
   const startedMs = performance.now();
+  const index = setting.missing[at];
   const cell = setting.cells[index];
   const { outcome, result } = measureCell(setting.experiment, cell, (one) => simulateCell(setting, one));
   if (setting.recordsFolder !== undefined) {

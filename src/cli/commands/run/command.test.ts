@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
@@ -280,22 +280,26 @@ describe("warmpath run --plan", () => {
 });
 
 describe("every preset", () => {
-  test("can be read, and has a published table whose cells it runs", async () => {
+  const STUDIES = [
+    "a100-scaling",
+    "h100-brief",
+    "h100-tp2-sweep",
+    "h100-tp4-vs-tp2",
+    "h200-crossover",
+    "h200-sweep",
+    "toolagent-ab",
+  ];
+
+  test("can be read, and has a published table whose cells it runs if it stands for a study", async () => {
     const names = await presetNames();
-    expect(names).toEqual([
-      "a100-scaling",
-      "h100-brief",
-      "h100-tp2-sweep",
-      "h100-tp4-vs-tp2",
-      "h200-crossover",
-      "h200-sweep",
-      "toolagent-ab",
-    ]);
+    expect(names.filter((name) => STUDIES.includes(name))).toEqual(STUDIES);
     for (const name of names) {
       const { experiment, folder } = await readExperimentFile(name, terminalOf([], []));
       expect(experiment.name).toBe(name);
-      const table: unknown = JSON.parse(readFileSync(join(folder, "published", `${name}.json`), "utf8"));
-      const { study, problems } = readPublished(table);
+      const path = join(folder, "published", `${name}.json`);
+      expect({ name, isStudy: existsSync(path) }).toEqual({ name, isStudy: STUDIES.includes(name) });
+      if (!existsSync(path)) continue;
+      const { study, problems } = readPublished(JSON.parse(readFileSync(path, "utf8")));
       expect(problems).toEqual([]);
       const runs = cellsOf(experiment).map(({ arm, level }) => JSON.stringify([arm.name, level]));
       for (const { arm, level } of study?.cells ?? []) expect(runs).toContain(JSON.stringify([arm, level]));

@@ -1,14 +1,18 @@
-import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { Command } from "commander";
 import { narrowed } from "../../../lab/experiment/cells.ts";
+import { changed, type Changes } from "../../../lab/experiment/changes.ts";
 import { comparePublished } from "../../../lab/experiment/compare-published.ts";
-import type { Experiment } from "../../../lab/experiment/types.ts";
+import type { CacheState, CellOrder, Experiment } from "../../../lab/experiment/types.ts";
+import type { LiveTarget } from "../../../lab/live/target.ts";
 import { isSuite } from "../../../lab/suite/read.ts";
 import { meanSequenceTokens, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import { describeProvenance } from "../../../workload/trace/provenance.ts";
+import { packageVersion } from "../../package-version.ts";
 import type { Colours, Terminal } from "../../terminal.ts";
-import { numberList, textList, wholeNumber } from "./options.ts";
+import { EndpointTarget } from "./endpoint/endpoint-target.ts";
+import { LocalTarget } from "./local/local-target.ts";
+import { amount, count, numberList, oneOf, textList, wholeNumber } from "./options.ts";
 import { type ExperimentFile, experimentOf, invalid, readExperimentTrace, readInputFile } from "./experiment-file.ts";
 import { checkFleets, fleetPlans, planLines } from "./plan.ts";
 import { type PublishedTable, readPublishedTable } from "./published-table.ts";
@@ -25,21 +29,46 @@ interface RunOptions extends SuiteOptions {
   readonly workers?: readonly number[];
   readonly arms?: readonly string[];
   readonly runs?: number;
+  readonly warmUp?: number;
+  readonly warmUpRequests?: number;
+  readonly window?: number;
+  readonly drain?: number;
+  readonly cacheState?: CacheState;
+  readonly order?: CellOrder;
+  readonly fresh?: boolean;
 }
 
 /** `warmpath run`: an experiment, from its file to a results folder. */
 export function runCommand(terminal: Terminal): Command {
   return new Command("run")
-    .description("Run an experiment: arms x levels x runs, on the simulated twin.")
+    .description("Run an experiment: arms x levels x runs, on the simulated twin, a local fleet or an endpoint.")
     .argument("<experiment>", "an experiment or suite file, or the name of a preset")
-    .option("--on <target>", "where: simulation", "simulation")
-    .option("--out <folder>", "write results.json, provenance.json and records.jsonl.gz there")
+    .option(
+      "--on <target>",
+      "where: simulation, local (a fleet in real time), or the address of an endpoint",
+      "simulation",
+    )
+    .option(
+      "--out <folder>",
+      "write results.json, provenance.json and records.jsonl.gz there; goes on with a run cut short",
+    )
+    .option("--fresh", "run cells again that an earlier run in that folder has finished")
     .option("--plan", "print the memory plan and run nothing")
     .option("--compare-published", "print the preset's published table beside the results")
     .option("--levels <list>", "only these levels, such as 60,120", numberList("--levels"))
     .option("--workers <list>", "only these numbers of workers", numberList("--workers"))
     .option("--arms <list>", "only these arms, by name", textList("--arms"))
     .option("--runs <count>", "so many runs instead of the file's", wholeNumber("--runs"))
+    .option("--warm-up <seconds>", "time before the window instead of the file's", amount("--warm-up"))
+    .option("--warm-up-requests <count>", "on a live target: requests before the window", count("--warm-up-requests"))
+    .option("--window <seconds>", "time that is measured instead of the file's", amount("--window"))
+    .option("--drain <seconds>", "time for answers after the window instead of the file's", amount("--drain"))
+    .option(
+      "--cache-state <state>",
+      "cold, primed or carried-over instead of the file's",
+      oneOf("--cache-state", CACHE_STATES),
+    )
+    .option("--order <order>", "on a live target: by-arm or interleaved", oneOf("--order", ORDERS))
     .option("--threads <count>", "cells at a time", wholeNumber("--threads"), availableParallelism())
     .option("--json", "print the result as JSON")
     .option("--quick", "of a suite: a small part of it, in minutes")
@@ -60,32 +89,44 @@ export function runCommand(terminal: Terminal): Command {
         "  $ warmpath run policy-suite --quick",
         "  $ warmpath run policy-suite --only long-context,bursts --policies product,kv-cost",
         "  $ warmpath run experiment.yaml --on simulation --levels 60 --runs 1 --out results/first",
+        "  $ warmpath run h200-sweep --on local --levels 60,120 --runs 1 --window 120 --cache-state cold --out results/live",
+        "  $ warmpath run experiment.yaml --on http://127.0.0.1:8000 --out results/endpoint",
       ].join("\n"),
     )
     .action((name: string, options: RunOptions) => run(name, options, terminal));
 }
 
 async function run(name: string, options: RunOptions, terminal: Terminal): Promise<void> {
-  if (options.on !== "simulation") {
-    throw invalid(`--on ${options.on} is not available; there is simulation`);
+  if (!["simulation", "local"].includes(options.on) && !/^https?:\/\//.test(options.on)) {
+    throw invalid(
+      `--on ${options.on} is not available; there are simulation, local and addresses such as http://HOST:PORT`,
+    );
   }
   const input = await readInputFile(name);
   if (isSuite(input.content)) {
+    if (options.on !== "simulation") throw invalid(`--on ${options.on} is not available: ${name} is a suite`);
     refuse(EXPERIMENT_ONLY, options, `${name} is a suite`);
     return runSuite(input, options, terminal);
   }
   refuse(SUITE_ONLY, options, `${name} is not a suite`);
   const file = experimentOf(input, terminal);
-  const experiment = narrowed(file.experiment, options);
+  const isLive = options.on !== "simulation";
+  if (!isLive) refuse(LIVE_ONLY, options, "--on simulation has no such thing");
+  const experiment = changed(narrowed(file.experiment, options), changesOf(options));
+  if (!isLive && experiment.cacheState === "primed") throw invalid("cacheState: primed needs a live target");
   const trace = await readExperimentTrace(file);
   const tokensPerSequence = meanSequenceTokens(experiment.workload, trace, experiment.seed);
   if (options.plan === true) return printPlan({ ...file, experiment }, tokensPerSequence, options, terminal);
   const table = options.comparePublished === true ? await readPublishedTable(file, trace) : undefined;
   checkFleets(experiment, tokensPerSequence);
+  const say = (line: string): void => terminal.printError(line);
   const outcome = await runExperiment({
     setting: { experiment, trace, tokensPerSequence },
+    target: isLive ? targetOf(options.on, { ...file, experiment }, tokensPerSequence, say) : undefined,
     out: options.out,
+    fresh: options.fresh === true,
     threads: options.threads,
+    say,
     command: ["warmpath", "run", name, ...process.argv.slice(process.argv.indexOf(name) + 1)].join(" "),
     version: packageVersion(),
   });
@@ -94,9 +135,51 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
   else
     for (const line of outcomeLines(experiment, trace, outcome, table, options, terminal.colours)) terminal.print(line);
   if (outcome.interrupted) outcome.raiseAgain();
+  const [refused] = outcome.refused;
+  if (refused !== undefined) throw invalid(`arm ${refused[0]} was not measured: ${refused[1]}`);
 }
 
-const EXPERIMENT_ONLY = ["plan", "comparePublished", "levels", "workers", "arms", "runs"] as const;
+/** Whatever is driven in real time. */
+function targetOf(
+  on: string,
+  { experiment, folder }: ExperimentFile,
+  tokensPerSequence: number,
+  say: (line: string) => void,
+): LiveTarget {
+  if (on === "local") return new LocalTarget(tokensPerSequence);
+  const { name, live = {}, cacheState } = experiment;
+  return new EndpointTarget({ url: on, experiment: name, live, folder, isCold: cacheState !== "carried-over", say });
+}
+
+function changesOf({ warmUp, warmUpRequests, window, drain, cacheState, order }: RunOptions): Changes {
+  return {
+    warmUpSeconds: warmUp,
+    warmUpRequests,
+    windowSeconds: window,
+    drainSeconds: drain,
+    cacheState,
+    order,
+  };
+}
+
+const CACHE_STATES = ["cold", "primed", "carried-over"] as const;
+const ORDERS = ["by-arm", "interleaved"] as const;
+const LIVE_ONLY = ["warmUpRequests", "order"] as const;
+const EXPERIMENT_ONLY = [
+  "plan",
+  "comparePublished",
+  "levels",
+  "workers",
+  "arms",
+  "runs",
+  "warmUp",
+  "warmUpRequests",
+  "window",
+  "drain",
+  "cacheState",
+  "order",
+  "fresh",
+] as const;
 
 /** An option that would be ignored is refused. */
 function refuse(names: readonly (keyof RunOptions)[], options: RunOptions, why: string): void {
@@ -130,7 +213,7 @@ function outcomeLines(
 
 function outcomeJson(
   experiment: string,
-  { cells, planned, seconds, interrupted }: RunOutcome,
+  { cells, planned, resumed, refused, seconds, interrupted }: RunOutcome,
   table: PublishedTable | undefined,
   { out = null }: { readonly out?: string | null },
 ): object {
@@ -143,6 +226,8 @@ function outcomeJson(
     out,
     cellsPlanned: planned,
     cellsFinished: cells.length,
+    ...(resumed === 0 ? {} : { cellsResumed: resumed }),
+    ...(refused.size === 0 ? {} : { refused: Object.fromEntries(refused) }),
     interrupted,
     wallSeconds: seconds,
     cells,
@@ -158,14 +243,10 @@ function printPlan(file: ExperimentFile, tokensPerSequence: number, options: Run
   checkFleets(file.experiment, tokensPerSequence);
 }
 
-function summaryLine({ cells, planned, seconds, interrupted }: RunOutcome, out: string | undefined): string {
+function summaryLine({ cells, planned, resumed, seconds, interrupted }: RunOutcome, out: string | undefined): string {
   const requests = cells.reduce((sum, { accounting }) => sum + accounting.offered, 0);
   const done = interrupted ? `stopped: ${cells.length} of ${planned} cells` : `${cells.length} cells`;
+  const before = resumed === 0 ? "" : ` (${resumed} of them finished by an earlier run)`;
   const where = out === undefined ? "nothing was written (--out FOLDER keeps it)" : `written to ${out}`;
-  return `${done}, ${requests} requests in the windows, ${seconds.toFixed(1)} s; ${where}`;
-}
-
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../../../package.json", import.meta.url), "utf8"));
-  return (manifest as { version: string }).version;
+  return `${done}${before}, ${requests} requests in the windows, ${seconds.toFixed(1)} s; ${where}`;
 }

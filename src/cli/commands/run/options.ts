@@ -27,3 +27,30 @@ export function textList(option: string): (written: string) => string[] {
     throw invalid(`${option} must be names with commas between them, got "${written}"`);
   };
 }
+
+/** Reads an option as a whole number, 0 or more. */
+export function count(option: string): (written: string) => number {
+  return (written) => {
+    const value = Number(written);
+    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= 0) return value;
+    throw invalid(`${option} must be a whole number, 0 or more, got "${written}"`);
+  };
+}
+
+/** Reads an option as a number, 0 or more. */
+export function amount(option: string): (written: string) => number {
+  return (written) => {
+    const value = Number(written);
+    if (written.trim() !== "" && value >= 0 && value < Infinity) return value;
+    throw invalid(`${option} must be a number, 0 or more, got "${written}"`);
+  };
+}
+
+/** Reads an option as one of some words. */
+export function oneOf<Word extends string>(option: string, words: readonly Word[]): (written: string) => Word {
+  return (written) => {
+    const word = words.find((known) => known === written);
+    if (word !== undefined) return word;
+    throw invalid(`${option} must be ${words.join(", ")}, got "${written}"`);
+  };
+}

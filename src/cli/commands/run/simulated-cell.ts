@@ -9,7 +9,7 @@ import type { MeasurementWindow } from "../../../measure/window.ts";
 import type { WorkerSummary } from "../../../sim/fleet/types.ts";
 import { simulateFleet } from "../../../sim/fleet/virtual-fleet.ts";
 import { CeilingSource } from "./ceiling-source.ts";
-import { simulatedFleet } from "./simulated-fleet.ts";
+import { type FleetVariation, simulatedFleet } from "./simulated-fleet.ts";
 
 /** Everything that is the same for all cells of an experiment. */
 export interface SimulationSetting {
@@ -20,13 +20,17 @@ export interface SimulationSetting {
 }
 
 /** Runs a cell on the twin. Equal cells give equal outcomes. */
-export function simulateCell({ experiment, trace, tokensPerSequence }: SimulationSetting, cell: Cell): CellOutcome {
+export function simulateCell(
+  { experiment, trace, tokensPerSequence }: SimulationSetting,
+  cell: Cell,
+  variation?: FleetVariation,
+): CellOutcome {
   const { source, lastDueNs } = cellWorkload(experiment, cell, trace);
   const window = cellWindow(experiment, lastDueNs);
   const watched = new CeilingSource(source, cell.fleet.blockTokens, window);
   const { timeoutSeconds } = experiment;
   const result = simulateFleet({
-    ...simulatedFleet(cell, experiment.signals, tokensPerSequence),
+    ...simulatedFleet(cell, experiment.signals, tokensPerSequence, variation),
     source: watched,
     ...offering(experiment, window),
     ...(timeoutSeconds === undefined ? {} : { timeoutNs: Math.round(timeoutSeconds * NS_PER_SECOND) }),

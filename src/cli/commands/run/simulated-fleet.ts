@@ -13,6 +13,7 @@ import type {
   SpeculationConfig,
 } from "../../../lab/experiment/types.ts";
 import { type EngineLimits, engineProfile, requireRunnable } from "../../../sim/engine/profile.ts";
+import { SharingRouter } from "../../../sim/fleet/sharing-router.ts";
 import { SplitRouter } from "../../../sim/fleet/split-router.ts";
 import type { ChannelOptions } from "../../../sim/fleet/signal-channel.ts";
 import type { FleetDelays, FleetOptions, WorkerOptions } from "../../../sim/fleet/types.ts";
@@ -34,8 +35,10 @@ export interface FleetVariation {
   readonly prefillSpeed: number;
   /** Factor on the speed of the first worker. */
   readonly firstWorkerSpeed: number;
-  /** Routers in front of the fleet that do not know of each other. */
+  /** Routers in front of the fleet. */
   readonly routers: number;
+  /** How long it takes until a router's requests are known to the others; without it they do not know of each other. */
+  readonly newsDelayNs?: number;
 }
 
 /** The fleet as it is believed to be. */
@@ -66,7 +69,7 @@ export function simulatedFleet(
     });
   });
   return {
-    router: routers.length === 1 ? routers[0] : new SplitRouter(routers),
+    router: together(routers, variation.newsDelayNs),
     workers: Array.from({ length: level.workers }, (_, at) => ({
       name: `worker-${at}`,
       engine: at === 0 ? first : engine,
@@ -76,6 +79,11 @@ export function simulatedFleet(
     feed: { replayDepth: REPLAY_DEPTH, snapshot: true },
     seed: seeds.faults,
   };
+}
+
+function together(routers: readonly Router[], newsDelayNs: number | undefined): FleetParts["router"] {
+  if (routers.length === 1) return routers[0];
+  return newsDelayNs === undefined ? new SplitRouter(routers) : new SharingRouter(routers, newsDelayNs);
 }
 
 /** Throws with one line where the engines of a fleet could not run, before anything does. */

@@ -1,0 +1,26 @@
+import { startDecider, startProxy } from "../../gateway/compose.ts";
+import type { GatewaySettings } from "../../gateway/settings.ts";
+
+/** A gateway that serves. */
+export interface ServingGateway {
+  readonly url: string;
+  readonly adminUrl: string;
+  close(): Promise<void>;
+}
+
+/** Starts a gateway in this process. */
+export async function serveGateway(settings: GatewaySettings): Promise<ServingGateway> {
+  const deciding = await startDecider(settings, () => {});
+  const proxy = await startProxy(settings, deciding.decider).catch(async (error: unknown) => {
+    await deciding.close();
+    throw error;
+  });
+  return {
+    url: proxy.url,
+    adminUrl: deciding.adminUrl,
+    close: async () => {
+      await proxy.close();
+      await deciding.close();
+    },
+  };
+}

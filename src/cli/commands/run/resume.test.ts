@@ -1,0 +1,79 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { readExperiment } from "../../../lab/experiment/read.ts";
+import { meanSequenceTokens } from "../../../lab/experiment/workload.ts";
+import { readProvenance } from "../../../lab/results/store.ts";
+import { type RunOutcome, runExperiment } from "./run-experiment.ts";
+
+const EXPERIMENT = {
+  name: "small",
+  fleet: {
+    model: "qwen3-8b",
+    gpu: "h100",
+    workers: 2,
+    engine: { profile: "vllm" },
+    blockTokens: 64,
+    kvPoolTokens: 40_000,
+  },
+  workload: { conversations: { starters: 2, starterTokens: [600, 700], outputTokensByTurn: [40], tailShare: 0 } },
+  load: { concurrency: [2, 4, 8] },
+  arms: [{ name: "rr", policy: "round-robin" }],
+  warmUpSeconds: 1,
+  windowSeconds: 5,
+  drainSeconds: 5,
+};
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "warmpath-resume-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+async function runInto(out: string, { seed = 1, fresh = false } = {}): Promise<RunOutcome> {
+  const { experiment, problems } = readExperiment({ ...EXPERIMENT, seed });
+  if (experiment === undefined) throw new Error(problems.join("\n"));
+  const tokensPerSequence = meanSequenceTokens(experiment.workload, undefined, experiment.seed);
+  const setting = { experiment, trace: undefined, tokensPerSequence };
+  return runExperiment({ setting, out, fresh, threads: 1, command: "test", version: "0", say: () => {} });
+}
+
+/** Interrupts the run into a folder as soon as it has finished a cell. */
+async function cutShort(out: string): Promise<RunOutcome> {
+  const look = (): void => {
+    if (existsSync(join(out, ".cells", "00000.json"))) process.emit("SIGINT");
+    else setImmediate(look);
+  };
+  setImmediate(look);
+  return runInto(out);
+}
+
+test("a run on the twin that was cut short and went on has the bytes of one that was not", async () => {
+  const folder = temporaryFolder();
+  const [whole, cut] = [join(folder, "whole"), join(folder, "cut")];
+  await runInto(whole);
+  const { cells, interrupted } = await cutShort(cut);
+  expect(interrupted).toBe(true);
+  expect(cells.length).toBeLessThan(3);
+  expect((await readProvenance(cut)).content?.finishedAt).toBeNull();
+  expect(await runInto(cut)).toMatchObject({ resumed: cells.length, planned: 3 });
+  for (const name of ["results.json", "records.jsonl.gz"]) {
+    expect(readFileSync(join(cut, name)).equals(readFileSync(join(whole, name)))).toBe(true);
+  }
+  expect((await readProvenance(cut)).content?.resumed).toMatchObject([{ finishedCells: cells.length }]);
+  expect(existsSync(join(cut, ".cells"))).toBe(false);
+});
+
+test("finished cells of another experiment are replaced only when told", async () => {
+  const out = temporaryFolder();
+  await cutShort(out);
+  await expect(runInto(out, { seed: 2 })).rejects.toThrow("of another run that was cut short");
+  expect(await runInto(out, { seed: 2, fresh: true })).toMatchObject({ resumed: 0 });
+});
+
+test("a run that is complete is run again", async () => {
+  const out = temporaryFolder();
+  await runInto(out);
+  expect(await runInto(out)).toMatchObject({ resumed: 0 });
+});
