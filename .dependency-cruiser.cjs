@@ -64,6 +64,8 @@ module.exports = {
           "^src/planes/$1/parts/",
           "^src/planes/$1/$2[./]",
           "^src/planes/http-mount/types\\.ts$",
+          // One connection to a broker serves the planes that go over it.
+          "^src/planes/nats/",
         ],
       },
     },
@@ -136,6 +138,7 @@ module.exports = {
     tsConfig: { fileName: "tsconfig.json" },
     doNotFollow: { path: "node_modules" },
     enhancedResolveOptions: {
+      exportsFields: ["exports"],
       conditionNames: ["import", "types", "node", "default"],
       extensions: [".ts", ".tsx", ".js", ".mjs"],
     },

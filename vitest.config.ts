@@ -5,14 +5,27 @@ const project = (name: string, include: string, testTimeout: number): { test: ob
   test: { name, include: [include], testTimeout, hookTimeout: testTimeout },
 });
 
+/** Last and one after another: what a browser sees of a fleet in real time must not share the machine with other tests. */
+const browser = {
+  test: {
+    ...project("browser", "test/browser/**/*.test.ts", 600_000).test,
+    fileParallelism: false,
+    sequence: { groupOrder: 1 },
+  },
+};
+
 const config: ViteUserConfig = defineConfig({
   test: {
     projects: [
-      project("unit", "{src,scripts}/**/*.test.ts", 20_000),
+      project("unit", "{src,scripts,web}/**/*.test.ts", 20_000),
       project("contracts", "test/contracts/**/*.test.ts", 60_000),
       project("support", "test/support/**/*.test.ts", 20_000),
       project("integration", "test/integration/**/*.test.ts", 60_000),
+      project("fuzz", "test/fuzz/**/*.test.ts", 60_000),
+      project("chaos", "test/chaos/**/*.test.ts", 120_000),
       project("e2e", "test/e2e/**/*.test.ts", 60_000),
+      project("deploy", "test/deploy/**/*.test.ts", 300_000),
+      browser,
     ],
   },
 });

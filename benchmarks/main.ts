@@ -5,11 +5,12 @@ import { parseArgs } from "node:util";
 import { benchDecision } from "./decision-bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchIndex } from "./index-bench.ts";
+import { benchLoadgen } from "./loadgen/bench.ts";
 import { benchTokenizer } from "./tokenizer/bench.ts";
 import { benchTwin } from "./twin/bench.ts";
 import { benchWorker } from "./worker/bench.ts";
 
-const BENCHES = ["index", "decision", "gateway", "tokenizer", "twin", "worker"];
+const BENCHES = ["index", "decision", "gateway", "loadgen", "tokenizer", "twin", "worker"];
 
 process.exitCode = main();
 
@@ -49,6 +50,7 @@ function run(
 ): object {
   if (name === "index") return benchIndex(options);
   if (name === "gateway") return benchGateway(options);
+  if (name === "loadgen") return benchLoadgen(options);
   if (name === "decision") return benchDecision(options);
   if (name === "tokenizer") return benchTokenizer(options);
   if (name === "worker") return benchWorker(options);

@@ -14,6 +14,7 @@ const steps = [
   { name: "format", command: ["oxfmt", "--check"] },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
   { name: "types", command: ["tsc", "--noEmit"] },
+  { name: "page", command: ["tsc", "--noEmit", "-p", "web"] },
   { name: "layers", command: ["depcruise", "--config", ".dependency-cruiser.cjs", ...folders("src", "web")] },
   { name: "unused", command: ["knip"] },
   { name: "build", command: ["node", "scripts/set-up.mjs", "--build"] },

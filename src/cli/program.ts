@@ -1,19 +1,30 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { WarmpathError } from "../core/errors.ts";
 import { calibrateCommand } from "./commands/calibrate/command.ts";
+import { doctorCommand } from "./commands/doctor/command.ts";
+import { compareCommand } from "./commands/compare/command.ts";
 import { explainCommand } from "./commands/explain/command.ts";
 import { gatewayCommand } from "./commands/gateway/command.ts";
+import { loadCommand } from "./commands/load/command.ts";
+import { reportCommand } from "./commands/report/command.ts";
 import { runCommand } from "./commands/run/command.ts";
 import { traceCommand } from "./commands/trace/command.ts";
+import { upCommand } from "./commands/up/command.ts";
 import { workerCommand } from "./commands/worker/command.ts";
+import { NegativeVerdict } from "./negative-verdict.ts";
+import { packageVersion } from "./package-version.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Every command of `warmpath`; a new one is a line here. */
 const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [
+  upCommand,
   gatewayCommand,
+  loadCommand,
   runCommand,
+  reportCommand,
+  compareCommand,
   explainCommand,
+  doctorCommand,
   calibrateCommand,
   traceCommand,
   workerCommand,
@@ -21,6 +32,7 @@ const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [
 
 const EXIT_OK = 0;
 const EXIT_INTERNAL = 1;
+const EXIT_NO = 1;
 const EXIT_USAGE = 2;
 
 /** Runs one command line and returns the exit code; nothing is thrown past it and nothing prints a stack unasked. */
@@ -35,7 +47,7 @@ export async function runCli(words: readonly string[], terminal: Terminal): Prom
       throw new WarmpathError("WP_INVALID_INPUT", `name a command: ${names} (see warmpath --help)`);
     }
     await program.parseAsync(words, { from: "user" });
-    return EXIT_OK;
+    return terminal.exitCode ?? EXIT_OK;
   } catch (error) {
     return report(error, label, terminal);
   }
@@ -47,7 +59,7 @@ function createProgram(commands: readonly Command[]): Command {
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand("help [command]", "print the help of a command")
-    .addHelpText("after", "\nExample:\n  $ warmpath explain --example");
+    .addHelpText("after", "\nExample:\n  $ warmpath up");
   for (const command of commands) program.addCommand(command);
   return program;
 }
@@ -74,6 +86,7 @@ function report(error: unknown, label: string, terminal: Terminal): number {
     terminal.printError(`${label}: ${complaint} (see ${label} --help)`);
     return EXIT_USAGE;
   }
+  if (error instanceof NegativeVerdict) return EXIT_NO;
   const message = oneLine(error instanceof Error ? error.message : String(error));
   if (terminal.debug && error instanceof Error && error.stack !== undefined) terminal.printError(error.stack);
   if (WarmpathError.isInstance(error) && isAboutInput(error)) {
@@ -91,9 +104,4 @@ function isAboutInput(error: WarmpathError): boolean {
 
 function oneLine(message: string): string {
   return message.replaceAll(/\s*\n\s*/g, " ").trim();
-}
-
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  return (manifest as { version: string }).version;
 }

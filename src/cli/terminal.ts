@@ -5,6 +5,8 @@ import pc from "picocolors";
 export interface Terminal {
   readonly colours: Colours;
   readonly debug: boolean;
+  /** What a command that ends well leaves as exit code; 0 unless it says otherwise. */
+  exitCode?: number;
   print(line: string): void;
   printError(line: string): void;
   readStdin(): Promise<string>;
