@@ -101,7 +101,8 @@ test.each([
     says: /routing: "Blocks in the index": nobody exposes warmpath_index_block\b/,
   },
 ] as const)("$what fails the step $step", async ({ step, change, says }, context: unknown) => {
-  const { status, stdout } = await check(context as SkippableTest, step, withChange(...change));
+  const [file, from, to] = change;
+  const { status, stdout } = await check(context as SkippableTest, step, withChange(file, from, to));
   expect(stdout).toMatch(says);
   expect(status).toBe(1);
 });

@@ -32,7 +32,7 @@ function slice(name: string, { url }: WorkerUnderTest, isLeaving = false): Kuber
 
 async function worker(): Promise<WorkerUnderTest> {
   const started = await startTestWorker({ modelPath: MODEL });
-  closing.push(() => started.close());
+  closing.push(() => started.close(0));
   return started;
 }
 

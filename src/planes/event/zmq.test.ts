@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import * as zmq from "zeromq";
 import { EventFeed } from "../../core/kv-index/event-feed.ts";
 import type { KvEvent, ReplicaSnapshot } from "../../core/kv-index/types.ts";
@@ -80,6 +80,11 @@ describe("the event plane over ZMQ", () => {
     return publisher;
   }
 
+  /** An engine that is started again where it was; the system gives an address back some time after its socket has closed. */
+  function publishingAgain(before: ZmqEventPublisher): Promise<ZmqEventPublisher> {
+    return vi.waitFor(() => publishing(before.endpoint, before.replayEndpoint), { timeout: 10_000, interval: 20 });
+  }
+
   function listenTo(url: string, replayUrl: string | undefined, topic?: string): Hearing {
     const hearing = new Hearing(plane);
     hearing.subscription = plane.subscribe("a", hearing, { url, replayUrl, topic });
@@ -95,7 +100,7 @@ describe("the event plane over ZMQ", () => {
     publisher.publish(cleared(0));
     await hearing.until("event 0");
     await publisher.close();
-    await publishing(publisher.endpoint, publisher.replayEndpoint);
+    await publishingAgain(publisher);
     await hearing.until("snapshot -1");
     expect(hearing.heard).toContain("clear");
     expect(hearing.feed.state).toBe("live");
@@ -182,7 +187,7 @@ describe("the event plane over ZMQ", () => {
     publisher.publish(cleared(0));
     await hearing.until("event 0");
     await publisher.close();
-    const again = await publishing(publisher.endpoint, undefined);
+    const again = await publishingAgain(publisher);
     await again.subscribed(1);
     again.publish(cleared(0));
     again.publish(cleared(1));
