@@ -11,7 +11,7 @@ import { runExperiment, type RunOutcome } from "../../src/cli/commands/run/run-e
 import { gatewaySettings, workersPlan } from "../../src/cli/commands/run/local/fleet-plan.ts";
 import type { FleetStarter, LocalFleet } from "../../src/cli/commands/run/local/local-fleet.ts";
 import { LocalTarget } from "../../src/cli/commands/run/local/local-target.ts";
-import { serveGateway } from "../../src/cli/commands/run/local/serve-gateway.ts";
+import { serveGateway } from "../../src/cli/commands/gateway/serve-gateway.ts";
 import { serveWorkers } from "../../src/cli/commands/run/local/serve-workers.ts";
 import { runCli } from "../../src/cli/program.ts";
 import { readExperiment } from "../../src/lab/experiment/read.ts";

@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import type { Terminal } from "../../terminal.ts";
-import { type Log, startDecider, startProxy } from "./compose.ts";
 import { ALIAS_FLAGS } from "./dynamo-aliases.ts";
+import { serveGateway } from "./serve-gateway.ts";
 import { resolveSettings } from "./setting-sources.ts";
 import { type GatewaySettings, settingKeys } from "./settings.ts";
 import { settled } from "./settled-settings.ts";
@@ -54,30 +54,11 @@ async function run(command: Command, terminal: Terminal): Promise<void> {
 
 async function serve(settings: GatewaySettings, isJson: boolean, terminal: Terminal): Promise<void> {
   const log = (line: string): void => terminal.printError(line);
-  const running = await (settings.processes === 1 ? startInOneProcess(settings, log) : startProcesses(settings, log));
+  const running = await (settings.processes === 1 ? serveGateway(settings, log) : startProcesses(settings, log));
   announce({ ...running, settings }, isJson, terminal);
   await untilStopped();
   log(`stopping: requests under way have ${settings.drainSeconds} s`);
   await running.close();
-}
-
-async function startInOneProcess(
-  settings: GatewaySettings,
-  log: Log,
-): Promise<{ url: string; adminUrl: string; close(): Promise<void> }> {
-  const deciding = await startDecider(settings, log);
-  const proxy = await startProxy(settings, deciding.decider).catch(async (error: unknown) => {
-    await deciding.close();
-    throw error;
-  });
-  return {
-    url: proxy.url,
-    adminUrl: deciding.adminUrl,
-    close: async () => {
-      await proxy.close();
-      await deciding.close();
-    },
-  };
 }
 
 function announce(

@@ -1,6 +1,6 @@
 /** The gateway of a local fleet as a process of its own. Started by `local-fleet.ts`. */
 import type { GatewaySettings } from "../../gateway/settings.ts";
-import { serveGateway } from "./serve-gateway.ts";
+import { serveGateway } from "../../gateway/serve-gateway.ts";
 import { serveMember } from "./serve-member.ts";
 
 serveMember(

@@ -1,5 +1,5 @@
-import { startDecider, startProxy } from "../../gateway/compose.ts";
-import type { GatewaySettings } from "../../gateway/settings.ts";
+import { type Log, startDecider, startProxy } from "./compose.ts";
+import type { GatewaySettings } from "./settings.ts";
 
 /** A gateway that serves. */
 export interface ServingGateway {
@@ -9,8 +9,8 @@ export interface ServingGateway {
 }
 
 /** Starts a gateway in this process. */
-export async function serveGateway(settings: GatewaySettings): Promise<ServingGateway> {
-  const deciding = await startDecider(settings, () => {});
+export async function serveGateway(settings: GatewaySettings, log: Log = () => {}): Promise<ServingGateway> {
+  const deciding = await startDecider(settings, log);
   const proxy = await startProxy(settings, deciding.decider).catch(async (error: unknown) => {
     await deciding.close();
     throw error;
