@@ -41,27 +41,36 @@ function panelQueries(name, { panels }) {
 async function nameProblems(url, queries) {
   const used = queries.map(({ of, query, legend }) => ({ of, ...namesIn(query, legend) }));
   const deadlineMs = performance.now() + DATA_MS;
+  let enoughSince = Infinity;
   for (;;) {
     const known = await exposed(url);
+    if (known.ended >= ENOUGH_REQUESTS) enoughSince = Math.min(enoughSince, known.at);
     const problems = used.flatMap(({ of, metrics, labels }) => [
       ...metrics.filter((name) => !known.metrics.has(name)).map((name) => `${of}: nobody exposes ${name}`),
       ...labels.filter((name) => !known.labels.has(name)).map((name) => `${of}: nothing has the label ${name}`),
     ]);
-    // What has not appeared after so many requests does not exist.
-    if (problems.length === 0 || known.ended >= ENOUGH_REQUESTS || performance.now() > deadlineMs) return problems;
+    // What no program shows after so many requests does not exist. Each is scraped at its own moment within the interval, so the
+    // gateway may be seen to have ended them before a worker has been looked at for the first time.
+    const done = known.allScrapedAt > enoughSince;
+    if (problems.length === 0 || done || performance.now() > deadlineMs) return problems;
     await pause(LOOK_MS);
   }
 }
 
 /** Names from the headers too: a counter that has not counted yet is exposed all the same. */
 async function exposed(url) {
+  // First, so that what it says of each scrape is in the answers that follow.
+  const { activeTargets } = await ask(url, "targets?state=active");
   const [names, labels, metadata, ended] = await Promise.all([
     ask(url, "label/__name__/values"),
     ask(url, "labels"),
     ask(url, "metadata"),
     ask(url, "query?query=sum(warmpath_requests_ended_total)"),
   ]);
+  const scrapedAt = activeTargets.map(({ health, lastScrape }) => (health === "up" ? Date.parse(lastScrape) : 0));
   return {
+    at: Math.max(...scrapedAt),
+    allScrapedAt: Math.min(...scrapedAt),
     metrics: new Set([...names, ...Object.entries(metadata).flatMap(seriesOf)]),
     labels: new Set(labels),
     ended: Number(ended.result[0]?.value[1] ?? 0),
