@@ -2,7 +2,7 @@
  * Who may import whom; docs/architecture.md has the picture. A layer lists what it may use, everything else is forbidden,
  * so a new folder has no friends until it is named here. Tests are exempt: they may look anywhere.
  */
-const TEST = "\\.test\\.tsx?$";
+const TEST = "\\.test(-support)?\\.tsx?$";
 const PORT = "^src/planes/[^/]+/types\\.ts$";
 /** Adapters that make tokens are made of tokenizers; those of the other planes are not. */
 const TOKENS = "^src/planes/tokens/";

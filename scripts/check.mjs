@@ -11,6 +11,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 const steps = [
   { name: "lockfile", command: ["node", "scripts/complete-lockfile.mjs", "--check"] },
+  { name: "audit", command: ["node", "scripts/audit.mjs"] },
   { name: "format", command: ["oxfmt", "--check"] },
   { name: "lint", command: ["oxlint", "--type-aware", "--deny-warnings"] },
   { name: "types", command: ["tsc", "--noEmit"] },
@@ -35,9 +36,11 @@ for (const step of steps) {
   if (wanted.length > 0 && !wanted.includes(step.name)) continue;
   const stepStartedMs = performance.now();
   const { ok, output } = await run(step.command);
-  const line = `${ok ? "✓" : "✗"} ${step.name.padEnd(8)} ${seconds(stepStartedMs).padStart(6)} s`;
+  const [, skipped] = /^skipped: (.+)$/m.exec(output) ?? [];
+  const sign = ok ? (skipped === undefined ? "✓" : "-") : "✗";
+  const line = `${sign} ${step.name.padEnd(8)} ${seconds(stepStartedMs).padStart(6)} s`;
   if (ok) {
-    process.stdout.write(`${line}\n`);
+    process.stdout.write(skipped === undefined ? `${line}\n` : `${line}  skipped: ${skipped}\n`);
   } else {
     failed.push(step.name);
     process.stdout.write(`${line}\n\n${output.trimEnd()}\n\n`);

@@ -1,13 +1,12 @@
 /**
- * Measures on the twin what several gateways before one fleet cost, and what it helps that they tell each other of their requests:
+ * Measures what several gateways before one fleet cost, and what it helps that they tell each other of their requests:
  *
  *   node --import tsx scripts/several-gateways.mjs [--runs N]
+ *   node --import tsx scripts/several-gateways.mjs --live [--policy NAME]…
  *
- * runs the preset several-gateways with 1, 2, 4 and 8 gateways and writes docs/several-gateways.md. The same command gives the
- * same bytes.
+ * The first runs the preset several-gateways on the twin with 1, 2, 4 and 8 gateways, and gives the same bytes every time. The second
+ * runs two gateways in real time, and needs a build and nats-server. Each writes its part of docs/several-gateways.md.
  */
-import { writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readExperimentFile } from "../src/cli/commands/run/experiment-file.ts";
 import { simulateCell } from "../src/cli/commands/run/simulated-cell.ts";
@@ -16,13 +15,21 @@ import { NS_PER_MS } from "../src/core/clock.ts";
 import { cellsOf } from "../src/lab/experiment/cells.ts";
 import { meanSequenceTokens } from "../src/lab/experiment/workload.ts";
 import { sampleRun } from "../src/lab/suite/run-sample.ts";
+import { measureLive } from "./several-gateways/live.mjs";
+import { mean, percentile, writePart } from "./several-gateways/page.mjs";
 
 const PRESET = "several-gateways";
 const GATEWAYS = [1, 2, 4, 8];
 const NEWS_DELAY_MS = 2;
 const BELIEVED = { prefillSpeed: 1, firstWorkerSpeed: 1 };
 
-const { values } = parseArgs({ options: { runs: { type: "string" } } });
+const { values } = parseArgs({
+  options: { runs: { type: "string" }, live: { type: "boolean" }, policy: { type: "string", multiple: true } },
+});
+if (values.live) {
+  process.stdout.write(`${await measureLive({ policies: values.policy ?? ["kv-cost", "warmpath"] })}\n`);
+  process.exit(0);
+}
 const { experiment } = await readExperimentFile(PRESET, processTerminal());
 const runs = Number(values.runs ?? experiment.runs);
 const cells = cellsOf({ ...experiment, runs });
@@ -45,9 +52,7 @@ for (const arm of experiment.arms) {
     }
   }
 }
-const path = fileURLToPath(new URL("../docs/several-gateways.md", import.meta.url));
-writeFileSync(path, page(rows));
-process.stdout.write(`${path}\n`);
+process.stdout.write(`${writePart("twin", page(rows))}\n`);
 
 function sampled({ records, window }) {
   return sampleRun(records, window, 1, experiment.slo);
@@ -56,9 +61,8 @@ function sampled({ records, window }) {
 /** Means over runs, and the spread of p95 TTFT between them. */
 function row(arm, gateways, isSharing, samples) {
   const p95s = samples.map(({ ttftMs }) => percentile(ttftMs, 0.95));
-  const mean = (of) => samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length;
-  const hitShare = mean(({ cachedTokens, promptTokens }) => cachedTokens / promptTokens);
-  const kept = mean(({ keptSlo, ttftMs }) => keptSlo / ttftMs.length);
+  const hitShare = mean(samples.map(({ cachedTokens, promptTokens }) => cachedTokens / promptTokens));
+  const kept = mean(samples.map(({ keptSlo, ttftMs }) => keptSlo / ttftMs.length));
   const requests = samples.reduce((sum, { ttftMs }) => sum + ttftMs.length, 0);
   const cellsOfRow = [
     arm,
@@ -66,35 +70,20 @@ function row(arm, gateways, isSharing, samples) {
     gateways === 1 ? "–" : isSharing ? "yes" : "no",
     requests,
     (100 * hitShare).toFixed(1),
-    mean(({ ttftMs }) => percentile(ttftMs, 0.5)).toFixed(0),
-    (p95s.reduce((sum, p95) => sum + p95, 0) / p95s.length).toFixed(0),
+    mean(samples.map(({ ttftMs }) => percentile(ttftMs, 0.5))).toFixed(0),
+    mean(p95s).toFixed(0),
     `${Math.min(...p95s).toFixed(0)}–${Math.max(...p95s).toFixed(0)}`,
     (100 * kept).toFixed(1),
   ];
   return `| ${cellsOfRow.join(" | ")} |`;
 }
 
-/** Over all requests offered: one that did not complete is +∞. */
-function percentile(latencies, share) {
-  const sorted = Float64Array.from(latencies).sort();
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
-}
-
 function page(lines) {
-  return `# Several gateways before one fleet
+  return `## On the twin
 
-All gateways hear every worker's KV events, so all know what is cached. What they do not know by themselves is what the others have
-just placed: until a worker's events and load reports tell, each finds the same worker idle. Gateways that share (\`PeerBooks\`, in the
-core) tell each other of placements, first tokens, growth and ends, best effort; a peer's requests count as load, and its prompts as
-expected in caches.
-
-Measured on the twin: the preset \`${PRESET}\` (${experiment.about}), ${runs} runs, news ${NEWS_DELAY_MS} ms late. Made by
-\`node --import tsx scripts/several-gateways.mjs\`; not edited by hand.
+The preset \`${PRESET}\` (${experiment.about}), ${runs} runs, news ${NEWS_DELAY_MS} ms late.
 
 | policy | gateways | share | requests | cached tokens, % | TTFT p50, ms | TTFT p95, ms | p95 by run | within SLO, % |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |
-${lines.join("\n")}
-
-Requests go to gateways at random, as behind a balancer that knows nothing. TTFT is over all requests offered in the window.
-`;
+${lines.join("\n")}`;
 }

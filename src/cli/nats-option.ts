@@ -13,6 +13,12 @@ export interface NatsSettings {
   readonly natsPrefix: string;
 }
 
+/** What the options of a gateway say about others before the same fleet. */
+export interface PeerSettings {
+  readonly eventPlane: string;
+  readonly peerPlane: string;
+}
+
 /** The server that events go over; undefined where they do not go over NATS. */
 export function eventServer({ eventPlane }: Pick<NatsSettings, "eventPlane">): string | undefined {
   return NATS_URL.test(eventPlane) ? eventPlane : undefined;
@@ -29,19 +35,34 @@ export function requestServer(settings: NatsSettings): string | undefined {
   throw new WarmpathError("WP_INVALID_INPUT", advice);
 }
 
+/** The server over which gateways tell each other of their requests; undefined where they do not. */
+export function peerServer({ peerPlane, eventPlane }: PeerSettings): string | undefined {
+  if (peerPlane === "none") return undefined;
+  const url = peerPlane === "nats" ? eventServer({ eventPlane }) : peerPlane;
+  if (url !== undefined) return url;
+  const advice =
+    "--peer-plane nats takes the server of --event-plane; name one there, or --peer-plane nats://HOST:PORT";
+  throw new WarmpathError("WP_INVALID_INPUT", advice);
+}
+
 /** Connects; a server that is not there within two seconds is waited for in the background. */
-export async function natsLink(url: string, { natsPrefix }: NatsSettings, name: string): Promise<NatsLink> {
+export async function natsLink(
+  url: string,
+  { natsPrefix }: Pick<NatsSettings, "natsPrefix">,
+  name: string,
+): Promise<NatsLink> {
   const link = await NatsLink.load({ url, prefix: natsPrefix, name: `warmpath ${name}` });
   await link.reached(REACHED_WITHIN_MS);
   return link;
 }
 
 /** Settings as they may be shown: a server's password is nobody's business. */
-export function withoutPasswords<T extends Partial<NatsSettings>>(settings: T): T {
+export function withoutPasswords<T extends Partial<NatsSettings & PeerSettings>>(settings: T): T {
   const shown = (plane: string): string => plane.replace(/^(\w+:\/\/)[^@/]*@/, "$1…@");
   return {
     ...settings,
     ...(settings.eventPlane !== undefined && { eventPlane: shown(settings.eventPlane) }),
     ...(settings.requestPlane !== undefined && { requestPlane: shown(settings.requestPlane) }),
+    ...(settings.peerPlane !== undefined && { peerPlane: shown(settings.peerPlane) }),
   };
 }

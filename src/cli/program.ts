@@ -5,6 +5,7 @@ import { doctorCommand } from "./commands/doctor/command.ts";
 import { compareCommand } from "./commands/compare/command.ts";
 import { explainCommand } from "./commands/explain/command.ts";
 import { gatewayCommand } from "./commands/gateway/command.ts";
+import { keyCommand } from "./commands/key/command.ts";
 import { loadCommand } from "./commands/load/command.ts";
 import { reportCommand } from "./commands/report/command.ts";
 import { runCommand } from "./commands/run/command.ts";
@@ -19,6 +20,7 @@ import type { Terminal } from "./terminal.ts";
 const COMMANDS: readonly ((terminal: Terminal) => Command)[] = [
   upCommand,
   gatewayCommand,
+  keyCommand,
   loadCommand,
   runCommand,
   reportCommand,

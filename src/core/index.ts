@@ -3,6 +3,7 @@ export { ACCOUNTS, Accounts, type Account, type Accounting } from "./accounts.ts
 export {
   DEFAULT_WATERMARKS,
   type AdmissionMode,
+  type AdmissionRules,
   type QueueLimits,
   type ShedCode,
   type ShedReason,
@@ -72,6 +73,6 @@ export {
 } from "./replica.ts";
 export { Rng } from "./rng.ts";
 export type { RoutedRequest } from "./routed-request.ts";
-export type { Ending } from "./open-request.ts";
+export type { Continuation, Ending } from "./open-request.ts";
 export { Router } from "./router.ts";
 export type { AdmissionOptions, RouterOptions } from "./router-options.ts";

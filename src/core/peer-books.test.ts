@@ -59,6 +59,15 @@ describe("books of what peers have placed", () => {
     expect(router.load.size).toBe(1);
   });
 
+  test("news of an end that was lost is made up for by what a peer says it still has", () => {
+    const { router, books } = fixture();
+    for (const request of ["1", "2", "3"]) books.hear("other", placed(request), 0);
+    books.hear("third", placed("1"), 0);
+    books.keepOnly("other", ["2", "4"], 1);
+    expect([books.inFlight("other"), books.inFlight("third"), router.load.size]).toEqual([1, 1, 2]);
+    expect([books.knows("other", "1"), books.knows("other", "2")]).toEqual([false, true]);
+  });
+
   test("a peer that is gone takes its load with it", () => {
     const { router, books } = fixture();
     books.hear("other", placed("1"), 0);

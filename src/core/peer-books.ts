@@ -37,6 +37,24 @@ export class PeerBooks {
     return size;
   }
 
+  /** Requests of one peer that are in flight as far as is known. */
+  inFlight(peer: string): number {
+    return this.#requests.get(peer)?.size ?? 0;
+  }
+
+  /** Whether a request of a peer was heard of and has not ended. */
+  knows(peer: string, request: string): boolean {
+    return this.#requests.get(peer)?.has(idOf(peer, request)) ?? false;
+  }
+
+  /** These are all the requests that a peer has in flight: news of other ends was lost. */
+  keepOnly(peer: string, open: readonly string[], nowNs: Nanoseconds): void {
+    const requests = this.#requestsOf(peer);
+    if (requests.size === 0) return;
+    const ids = new Set(open.map((request) => idOf(peer, request)));
+    for (const id of requests) if (!ids.has(id)) this.#ended(id, requests, nowNs);
+  }
+
   hear(peer: string, news: PeerNews, nowNs: Nanoseconds): void {
     const { load } = this.#router;
     const id = idOf(peer, news.request);

@@ -154,6 +154,25 @@ describe("Router", () => {
     expect(placed(router.ended("high", { outcome: "completed" }, 4)).request).toBe("low");
   });
 
+  it("shows a policy that holds how many wait before a request, and for whom", () => {
+    const seen: string[] = [];
+    const waiting = new Router(
+      {
+        ...createPolicy("round-robin", {}),
+        name: "patient",
+        choose: ({ promptBlocks, heldFor }) => {
+          seen.push(`${promptBlocks}: ${heldFor[0]} ${heldFor[1]}`);
+          return { kind: "hold", replica: promptBlocks % 2 };
+        },
+        observe: () => {},
+      },
+      OPTIONS,
+    );
+    for (const worker of ["worker-1", "worker-2"]) waiting.addReplica({ worker });
+    for (const blocks of [2, 3, 4]) waiting.offer(request(`r${blocks}`, blocks, blocks), blocks);
+    expect(seen).toEqual(["2: 0 0", "2: 0 0", "3: 1 0", "2: 0 0", "3: 1 0", "4: 1 1"]);
+  });
+
   it("sheds with reason, knob, value and threshold when admission says so", () => {
     router = fleet("kv-cost", { admission: { mode: "shed" } }, 2, 1);
     router.offer(request("a", 1, 4), 0);
@@ -325,6 +344,19 @@ describe("Router", () => {
     router.setPolicy(createPolicy("round-robin", {}));
     placed(router.offer(request("c", 1, 20), 3));
     expect(router.accounting).toMatchObject({ completed: 2, unfinished: 1 });
+  });
+
+  it("changes its rules while requests wait: they are placed where there is room by the new ones", () => {
+    router = fleet("round-robin", {}, 1, 1);
+    placed(router.offer(request("a", 1, 4), 0));
+    expect(router.offer(request("b", 2, 4), 1)).toMatchObject([{ kind: "hold" }]);
+    const queue = { maxRequests: 1, maxWaitNs: SECOND };
+    const effects = router.setRules({ mode: "queue", watermarks: { batchSlotsFraction: 2 }, queue }, 1, 2);
+    expect(placed(effects)).toMatchObject({ request: "b" });
+    expect(router.offer(request("c", 3, 4), 3)).toMatchObject([{ kind: "hold" }]);
+    expect(router.offer(request("d", 4, 4), 4)).toMatchObject([{ kind: "shed", reason: { code: "queue-full" } }]);
+    router.ended("a", { outcome: "failed" }, 5);
+    expect(router.accounting).toMatchObject({ failed: 1, shed: 1, unfinished: 2 });
   });
 
   it("refuses a second request with the same id", () => {

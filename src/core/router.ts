@@ -1,6 +1,6 @@
 import { Admission } from "./admission/admission.ts";
 import { noEligibleWorkerReason } from "./admission/shed-reason.ts";
-import type { ShedReason } from "./admission/types.ts";
+import type { AdmissionRules, ShedReason } from "./admission/types.ts";
 import { Accounts, type Accounting } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
 import type { Effect } from "./effects.ts";
@@ -12,20 +12,18 @@ import { KvIndex } from "./kv-index/kv-index.ts";
 import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
 import type { FirstToken, LoadDescription, ReportedLoad } from "./load/load-description.ts";
+import { signalledLoad } from "./load/load-columns.ts";
 import { LoadModel } from "./load/load-model.ts";
-import { openRequest, type Ending, type OpenRequest } from "./open-request.ts";
+import { continueWith, mayTryAgain, openRequest, predictionHeld, type Ending } from "./open-request.ts";
+import type { OpenRequest } from "./open-request.ts";
 import { NO_REPLICA, PlacementView } from "./placement-view.ts";
-import type { Placement, Policy, SignalledLoad } from "./policy/types.ts";
+import type { Placement, Policy } from "./policy/types.ts";
 import { DecisionLog, NOBODY_CHOSEN, type ChoiceMade, type LoggedDecision } from "./record/decision-log.ts";
 import type { FilteredReplicas } from "./record/decision-record.ts";
 import type { ReplicaSpec, ReplicaState } from "./replica.ts";
 import { checkRequest, type RoutedRequest } from "./routed-request.ts";
-import {
-  DEFAULT_KV_BLOCKS,
-  resolveRouterOptions,
-  type ResolvedRouterOptions,
-  type RouterOptions,
-} from "./router-options.ts";
+import { DEFAULT_KV_BLOCKS, resolveRouterOptions } from "./router-options.ts";
+import type { ResolvedRouterOptions, RouterOptions } from "./router-options.ts";
 
 const NO_NAMES: readonly string[] = [];
 
@@ -39,12 +37,12 @@ export class Router {
   readonly load: LoadModel;
   readonly index: KvIndex;
   readonly log: DecisionLog;
-  readonly #options: ResolvedRouterOptions;
   readonly #admission: Admission<OpenRequest>;
   readonly #accounts = new Accounts();
   readonly #view: PlacementView;
   readonly #open = new Map<string, OpenRequest>();
   readonly #feeds: EventFeeds;
+  #options: ResolvedRouterOptions;
   #policy: Policy;
   #activePrefixes: ActivePrefixes | undefined;
   #names: readonly string[] = [];
@@ -103,6 +101,13 @@ export class Router {
     }
   }
 
+  /** Changes who is let in, and how often a request is tried; what waits is looked at again. */
+  setRules(rules: AdmissionRules, maxAttempts: number, nowNs: Nanoseconds): Effect[] {
+    this.#admission.setRules(rules);
+    this.#options = { ...this.#options, maxAttempts };
+    return this.#drain(nowNs, []);
+  }
+
   /** Adds a replica. Without a `feed` its cache is guessed from what is placed there, within its KV size. */
   addReplica(spec: ReplicaSpec, feed?: FeedCapabilities): number {
     const replica = this.fleet.add(spec);
@@ -121,6 +126,7 @@ export class Router {
     this.index.clearReplica(replica);
     this.#activePrefixes?.clearReplica(replica);
     this.#feeds.remove(replica);
+    this.#admission.setTrials(replica, undefined);
     this.fleet.remove(replica);
     this.#fleetChanged();
     this.#policy.observe({ kind: "replica-reset", replica });
@@ -136,6 +142,11 @@ export class Router {
     this.fleet.setState(replica, state);
     this.#fleetChanged();
     return this.#shedWithoutWorkers(this.#drain(nowNs, []), nowNs);
+  }
+
+  /** Lets so many more requests onto a replica that must prove itself, whatever it had before; undefined is no limit. */
+  setTrials(replica: number, requests: number | undefined): void {
+    this.#admission.setTrials(replica, requests);
   }
 
   /** A request has come. Exactly one of place, hold and shed answers it. */
@@ -179,12 +190,12 @@ export class Router {
     if (growth === undefined || open === undefined) return [];
     const { firstToken, replica, sinceLastNs, meanwhile } = growth;
     if (firstToken !== undefined) this.#sawFirstToken(open, firstToken, nowNs);
-    const load = this.#signalledLoad(replica);
+    const load = signalledLoad(this.load.columns, replica);
     this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs, meanwhile, load });
     return firstToken === undefined ? [] : this.#drain(nowNs, []);
   }
 
-  /** The request has ended, or an attempt has: one that failed before its first token is placed again, elsewhere. */
+  /** The request has ended, or an attempt has: one that failed and can be repeated or continued is placed elsewhere. */
   ended(id: string, ending: Ending, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
     if (open === undefined) return [];
@@ -271,6 +282,7 @@ export class Router {
       activePrefix: this.#activePrefixes?.depths(request.sequence, request.blocks),
     });
     const choice = this.#policy.choose(this.#view);
+    if (choice.kind === "hold") this.#view.addHeld(choice.replica);
     if (choice.kind !== "place") return false;
     this.#commit(open, choice, filtered, nowNs, effects);
     return true;
@@ -374,6 +386,7 @@ export class Router {
       decision: this.log.nextDecision,
       request: request.id,
       attempt: open.attempts + 1,
+      continues: open.continues === 0 ? null : open.continues,
       decidedNs: nowNs,
       queueWaitNs: open.heldNs === undefined ? 0 : nowNs - open.heldNs,
       policy: this.#policy.name,
@@ -401,6 +414,8 @@ export class Router {
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
   #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
+    // Counted anew in the order of the queue, so that each sees only those before it.
+    this.#view.clearHeld();
     if (this.#admission.queue.size === 0) return effects;
     this.#admission.queue.drain(({ item }) => {
       // The workers it could have waited for are gone: better the one that failed it than none.
@@ -434,12 +449,8 @@ export class Router {
     // Without events this is the proof that the prompt is cached now, whatever became of others that expected it.
     const { request } = open;
     if (!this.#feeds.has(open.replica)) this.index.expect(open.replica, request.sequence, request.blocks, nowNs);
-    this.#policy.observe({ kind: "first-token", nowNs, ...first, load: this.#signalledLoad(first.replica) });
-  }
-
-  #signalledLoad(replica: number): SignalledLoad {
-    const { inFlight, decoding, contextTokens } = this.load.columns;
-    return { inFlight: inFlight[replica], decoding: decoding[replica], contextTokens: contextTokens[replica] };
+    const load = signalledLoad(this.load.columns, first.replica);
+    this.#policy.observe({ kind: "first-token", nowNs, ...first, load });
   }
 
   #release(open: OpenRequest, ending: Ending, nowNs: Nanoseconds): void {
@@ -449,7 +460,8 @@ export class Router {
     this.#activePrefixes?.remove(replica, request.sequence, request.blocks);
     if (ending.cachedTokens !== undefined) {
       this.log.observed(open.decision, ending.cachedTokens);
-      this.#correct(open, ending.cachedTokens);
+      const held = predictionHeld(open, ending.cachedTokens, this.#options.blockTokens);
+      if (held !== undefined) this.index.correct(replica, held.predicted, held.observed);
     }
     if (!open.hasFirstToken && ending.outcome !== "completed") {
       // Nothing says that the prompt was computed there, so nobody shall be sent there for it.
@@ -462,22 +474,11 @@ export class Router {
     this.#policy.observe({ kind: "ended", nowNs, replica, outputTokens });
   }
 
-  /** Tells the index how a prediction held. A whole hit is expected one block short: its last token is computed again. */
-  #correct(open: OpenRequest, cachedTokens: number): void {
-    const { blockTokens } = this.#options;
-    const most = Math.floor(Math.max(0, open.request.promptTokens - 1) / blockTokens);
-    const predicted = Math.min(open.predictedBlocks, most);
-    const observed = Math.ceil(cachedTokens / blockTokens);
-    if (observed < predicted && open.isPredictionOpen) return;
-    this.index.correct(open.replica, predicted, observed);
-  }
-
   #retry(open: OpenRequest, ending: Ending, nowNs: Nanoseconds, effects: Effect[]): boolean {
-    const isFailure = ending.outcome === "failed" || ending.outcome === "rejected";
-    if (!isFailure || open.hasFirstToken || ending.mayRetry === false) return false;
-    if (open.attempts >= this.#options.maxAttempts) return false;
+    if (!mayTryAgain(open, ending, this.#options.maxAttempts)) return false;
     if (open.replica !== NO_REPLICA) open.tried = [...open.tried, open.replica];
     open.replica = NO_REPLICA;
+    if (ending.continuation !== undefined) continueWith(open, ending.continuation);
     if (this.#place(open, nowNs, effects)) return true;
     if (!this.#admission.mayHold || this.#ready(open.tried).length === 0) return false;
     this.#holdOrShed(open, nowNs, effects);

@@ -11,8 +11,10 @@ interface Answers {
 /** An admin API that answers what it is told to, and counts. */
 async function adminApi(answers: Answers) {
   const asked: string[] = [];
+  const tokens = new Set<string | undefined>();
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`);
+    tokens.add(request.headers.authorization);
     const answer = answers[`${request.method} ${request.url}`];
     response
       .writeHead(answer === undefined ? 404 : 200)
@@ -23,7 +25,7 @@ async function adminApi(answers: Answers) {
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, server };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, tokens, server };
 }
 
 const DECISION = {
@@ -120,4 +122,17 @@ test("passes the gateway's own words on when it refuses a policy", async () => {
   const { url } = await adminApi(answersOf());
   const fleet = new AdminFleet({ adminUrl: url, now: () => 5 });
   await expect(fleet.setPolicy("x")).rejects.toThrow('unknown policy "x"');
+});
+
+test("sends its token to the gateway, and never to a worker", async () => {
+  const worker = await adminApi({ "POST /reset_prefix_cache": {} });
+  const answers = answersOf();
+  const [listed] = (answers["GET /admin/workers"] as { workers: object[] }).workers;
+  answers["GET /admin/workers"] = { workers: [{ ...listed, url: worker.url }] };
+  const gateway = await adminApi(answers);
+  const fleet = new AdminFleet({ adminUrl: gateway.url, adminToken: "secret", now: () => 5 });
+  await fleet.refresh();
+  await fleet.resetCaches();
+  expect([...gateway.tokens]).toEqual(["Bearer secret"]);
+  expect([worker.asked, [...worker.tokens]]).toEqual([["POST /reset_prefix_cache"], [undefined]]);
 });

@@ -19,6 +19,8 @@ import type { FleetSource, WorkerProcesses } from "./sources.ts";
 export interface AdminFleetOptions {
   /** Where the gateway's admin API is. */
   readonly adminUrl: string;
+  /** What it asks for, where it asks for a token. */
+  readonly adminToken?: string | undefined;
   readonly intervalMs?: number;
   readonly processes?: WorkerProcesses | undefined;
   /** Wall clock in milliseconds. */
@@ -127,9 +129,16 @@ export class AdminFleet implements FleetSource {
   }
 
   async #call(method: "GET" | "PUT" | "POST", url: string, body?: string): Promise<unknown> {
+    const { adminUrl, adminToken } = this.#options;
+    // The token is the gateway's: workers, who are asked from here too, must not see it.
+    const isKnown = adminToken !== undefined && url.startsWith(`${adminUrl}/`);
     const { statusCode, body: answer } = await request(url, {
       method,
-      ...(body !== undefined && { body, headers: { "content-type": "application/json" } }),
+      headers: {
+        ...(isKnown && { authorization: `Bearer ${adminToken}` }),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      },
+      ...(body !== undefined && { body }),
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
     });

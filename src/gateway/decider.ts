@@ -1,11 +1,14 @@
 import type { ShedReason } from "../core/admission/types.ts";
 import type { Ending } from "../core/open-request.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
+import type { NotContinued } from "./stream-continuity.ts";
 
 /** A request as it is offered: its deadline counts from now, since the decider may run by another clock. */
 export interface OfferedRequest extends Omit<RoutedRequest, "deadlineNs"> {
   /** After this the client no longer wants to start. */
   readonly startWithinMs?: number;
+  /** Name of the API key it came with, where keys are asked for. */
+  readonly key?: string;
   readonly preparation: PreparationTimes;
 }
 
@@ -31,9 +34,12 @@ export interface DecidedRequest {
   place(placement: Placement): void;
   /** Turned away: it has ended. */
   shed(reason: ShedReason): void;
-  /** The end that was reported is the last one: nobody else is going to try. */
-  over(): void;
+  /** The end that was reported is the last one: nobody else is going to try, which may have a reason of its own. */
+  over(notRetried?: NotRetried): void;
 }
+
+/** Why a failure that could have been tried elsewhere was not. */
+export type NotRetried = "retry-budget";
 
 /** What went wrong with an attempt, and by whose fault; stable, for metrics and health. */
 export type AttemptFault =
@@ -58,6 +64,8 @@ export interface AttemptEnd extends Ending {
   readonly durationMs?: number;
   /** Gaps between chunks with content. */
   readonly gaps?: GapCounts;
+  /** Why a stream that was to be continued elsewhere is not. */
+  readonly notContinued?: NotContinued;
 }
 
 /** Gaps by bucket, in the order of `GAP_BOUNDS_SECONDS`, the last one without bound; and their sum. */
@@ -90,8 +98,8 @@ export interface Decider {
   grew(id: string, tokens: number): void;
   /** An attempt has ended; `over` answers if it was the last, `place` or `shed` if not. */
   ended(id: string, end: AttemptEnd): void;
-  /** A request that the proxy itself turned away, which counts as offered and shed. */
-  refused(reason: string): void;
+  /** A request that the proxy itself turned away, which counts as offered and shed; for whose key, if for its sake. */
+  refused(reason: string, key?: string): void;
   /** A request that was not understood, by code; it does not count as offered. */
   invalid(code: string): void;
   models(): readonly string[];

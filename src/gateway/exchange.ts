@@ -5,11 +5,20 @@ import type { TokenUsage } from "../wire/openai-usage.ts";
 import { sseEvent } from "../wire/sse.ts";
 import type { RequestPlane } from "../planes/request/types.ts";
 import { ChunkWriter } from "./chunk-writer.ts";
-import type { AttemptEnd, AttemptFault, DecidedRequest, Decider, OfferedRequest, Placement } from "./decider.ts";
+import type {
+  AttemptEnd,
+  AttemptFault,
+  DecidedRequest,
+  Decider,
+  NotRetried,
+  OfferedRequest,
+  Placement,
+} from "./decider.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GapRecorder } from "./metrics/gap-recorder.ts";
-import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed } from "./openai-errors.ts";
+import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed, shedFields } from "./openai-errors.ts";
 import { Attempt, type AttemptListener, type UpstreamRequest, type WholeResponse } from "./proxy.ts";
+import type { NextStep, NotContinued, StreamContinuity } from "./stream-continuity.ts";
 import { connectFault, describeFault } from "./worker-fault.ts";
 
 /** What an exchange needs beside its own request. */
@@ -26,6 +35,8 @@ export interface PreparedRequest {
   readonly isStreaming: boolean;
   /** When the request began to arrive, by `performance.now`. */
   readonly arrivedMs: number;
+  /** Keeps the stream whole if its worker is lost; only for a stream that is to be continued then. */
+  readonly continuity?: StreamContinuity;
 }
 
 /**
@@ -42,7 +53,8 @@ const PASSED_BACK: readonly string[] = ["content-type", "x-request-id", "retry-a
 
 /**
  * One client's request from its offer to its end: goes where the decider places it, passes the answer on, and reports the
- * one end it has. As long as nothing has reached the client, a failure may be tried again elsewhere.
+ * one end it has. As long as nothing has reached the client, a failure may be tried again elsewhere; afterwards only a
+ * stream that is kept whole can go on with another worker.
  */
 export class Exchange implements DecidedRequest, AttemptListener {
   readonly #context: ExchangeContext;
@@ -50,7 +62,11 @@ export class Exchange implements DecidedRequest, AttemptListener {
   readonly #prepared: PreparedRequest;
   readonly #id: string;
   readonly #writer: ChunkWriter;
+  #outgoing: UpstreamRequest;
   #attempt: Attempt | undefined;
+  /** Whether anything of this attempt has reached the client, and a token of it has come. */
+  #hasBegun = false;
+  #hasToken = false;
   /** What the client is told if the end that was reported is the last. */
   #answer: (() => void) | undefined;
   #isEnded = false;
@@ -63,12 +79,14 @@ export class Exchange implements DecidedRequest, AttemptListener {
   #untoldTokens = 0;
   /** Who serves it, for the answer that this worker gives. */
   #placedHeaders: Readonly<Record<string, string>> = {};
+  #notRetried: NotRetried | undefined;
 
   constructor(context: ExchangeContext, response: ServerResponse, prepared: PreparedRequest) {
     this.#context = context;
     this.#response = response;
     this.#prepared = prepared;
     this.#id = prepared.offered.id;
+    this.#outgoing = prepared.outgoing;
     this.#writer = new ChunkWriter(response, () => this.#drained());
     response.on("close", () => this.#giveUp("client-left"));
     context.decider.offer(prepared.offered, this);
@@ -76,10 +94,12 @@ export class Exchange implements DecidedRequest, AttemptListener {
 
   place({ worker, url, dpRank, decision }: Placement): void {
     if (this.#isEnded) return;
-    const { outgoing } = this.#prepared;
+    const outgoing = this.#outgoing;
     this.#placedHeaders = { "x-warmpath-worker": worker, "x-warmpath-decision": String(decision ?? "fallback") };
     this.#answer = undefined;
     this.#sentMs = undefined;
+    this.#hasBegun = false;
+    this.#hasToken = false;
     this.#attempt = new Attempt(this, outgoing);
     const headers = dpRank === 0 ? outgoing.headers : { ...outgoing.headers, "x-data-parallel-rank": String(dpRank) };
     this.#attempt.start(this.#context.upstreams.get(url, worker), { ...outgoing, headers });
@@ -88,11 +108,13 @@ export class Exchange implements DecidedRequest, AttemptListener {
   shed(reason: ShedReason): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    respondWithShed(this.#response, reason);
+    if (this.#response.headersSent) this.#response.end(sseEvent(encodeError(shedFields(reason))));
+    else respondWithShed(this.#response, reason);
   }
 
-  over(): void {
+  over(notRetried?: NotRetried): void {
     this.#isEnded = true;
+    this.#notRetried = notRetried;
     this.#answer?.();
     this.#answer = undefined;
   }
@@ -104,15 +126,19 @@ export class Exchange implements DecidedRequest, AttemptListener {
 
   streamed(headers: IncomingHttpHeaders, chunk: Uint8Array, tokens: number): boolean {
     const response = this.#response;
+    const { continuity } = this.#prepared;
+    const events = continuity === undefined ? chunk : continuity.relay(chunk);
+    const nowMs = performance.now();
+    this.#lastChunkMs = nowMs;
+    if (events.length === 0) return true;
+    this.#hasBegun = true;
     if (!response.headersSent) {
       response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
       // An answer that has begun is never asked for again.
       const { outgoing } = this.#prepared;
       outgoing.sent?.(outgoing.body);
     }
-    const mayGoOn = this.#writer.write(chunk);
-    const nowMs = performance.now();
-    this.#lastChunkMs = nowMs;
+    const mayGoOn = this.#writer.write(events);
     if (tokens > 0) this.#grew(tokens, nowMs);
     if (!mayGoOn) this.#stalledMs = nowMs;
     return mayGoOn;
@@ -126,15 +152,27 @@ export class Exchange implements DecidedRequest, AttemptListener {
     if (end.isDone && !end.hasError) {
       this.#response.end();
       this.#end({ outcome: "completed", ...observed(end.usage) });
-    } else if (this.#response.headersSent) {
+    } else if (this.#hasBegun) {
+      const broken: AttemptEnd = { outcome: "failed", fault: end.hasError ? "stream-error" : "stream-cut" };
+      const withheld = this.#prepared.continuity?.withheld;
+      const message = "the worker ended its stream before its end";
       // Whatever went wrong is in the stream, or its end mark is missing: the client can see it there.
-      this.#response.end();
-      this.#end({ outcome: "failed", mayRetry: false, fault: end.hasError ? "stream-error" : "stream-cut" });
+      if (end.hasError && withheld === undefined) this.#goOn(undefined, broken, () => "");
+      else {
+        this.#breakOff(broken, (why) => {
+          if (why === undefined) return "";
+          return withheld ?? sseEvent(encodeError(errorFields("worker_failed", withReason(message, why))));
+        });
+      }
     } else this.#fail("stream-cut", "worker_failed", "the worker ended its stream before it began");
   }
 
   whole({ status, headers, body, usage }: WholeResponse): void {
     const response = this.#response;
+    if (response.headersSent) {
+      this.#refusedToContinue(status);
+      return;
+    }
     const answer = (): void => {
       response.writeHead(status, { ...this.#headers(headers), "content-length": body.length });
       // Node joins headers and a text into one write, headers and bytes are two; byte by byte, a text is the same.
@@ -148,10 +186,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
       this.#end({ outcome: "completed", ...observed(usage) });
       return;
     }
-    // Another worker would say the same to a bad request, but may well serve what this one could not.
-    const mayRetry = status === 429 || status >= 500;
-    const outcome = status >= 500 && status !== 503 ? "failed" : "rejected";
-    this.#end({ outcome, mayRetry, fault: "status" }, answer);
+    this.#end(refusal(status), answer);
   }
 
   failed(error: Error): void {
@@ -167,7 +202,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
     if (this.#stalledMs !== undefined) {
       // A paused stream says nothing about the worker.
       if (nowMs - this.#stalledMs > limits.clientStallMs) this.#giveUp("client-stalled");
-    } else if (this.#firstTokenMs === undefined) {
+    } else if (!this.#hasToken) {
       const allowedMs = this.#prepared.isStreaming ? limits.firstByteMs : limits.answerMs;
       if (nowMs - this.#sentMs > allowedMs) this.#timeOut("first-byte-timeout", allowedMs);
     } else if (nowMs - this.#lastChunkMs > limits.gapMs) this.#timeOut("gap-timeout", limits.gapMs);
@@ -185,7 +220,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
 
   /** In one piece with those of the answer: headers set one by one take Node's slow way out. */
   #headers(headers: IncomingHttpHeaders): Record<string, string> {
-    return { ...this.#placedHeaders, ...passedBack(headers) };
+    const notRetried = this.#notRetried === undefined ? {} : { "x-warmpath-not-retried": this.#notRetried };
+    return { ...this.#placedHeaders, ...passedBack(headers), ...notRetried };
   }
 
   #drained(): void {
@@ -210,28 +246,73 @@ export class Exchange implements DecidedRequest, AttemptListener {
   /** Reports a failure, and tells the client unless somebody else tries. */
   #fail(fault: AttemptFault, code: GatewayErrorCode, message: string): void {
     const outcome = code === "worker_timed_out" ? "timedOut" : "failed";
-    if (this.#response.headersSent) {
-      this.#response.end(sseEvent(encodeError(errorFields(code, message))));
-      this.#end({ outcome, mayRetry: false, fault });
-    } else this.#end({ outcome, fault }, () => this.#respondWithError(code, message));
+    const inStream = (why: NotContinued | undefined): string =>
+      sseEvent(encodeError(errorFields(code, withReason(message, why))));
+    if (this.#hasBegun) this.#breakOff({ outcome, fault }, inStream);
+    else if (this.#response.headersSent) this.#end({ outcome, fault }, () => this.#response.end(inStream("no-worker")));
+    else this.#end({ outcome, fault }, () => this.#respondWithError(code, message));
+  }
+
+  /** The stream was cut. Has it continued where that is wanted and possible; else `lastWords` are the end of it. */
+  #breakOff(end: AttemptEnd, lastWords: LastWords): void {
+    const step = this.#prepared.continuity?.next();
+    this.#attempt = undefined;
+    if (!(step instanceof Promise)) this.#goOn(step, end, lastWords);
+    else void this.#goOnLater(step, end, lastWords);
+  }
+
+  async #goOnLater(step: Promise<NextStep>, end: AttemptEnd, lastWords: LastWords): Promise<void> {
+    const known = await step;
+    // The client may have left meanwhile.
+    if (!this.#isEnded) this.#goOn(known, end, lastWords);
+  }
+
+  #goOn(step: NextStep | undefined, end: AttemptEnd, lastWords: LastWords): void {
+    const response = this.#response;
+    switch (step?.kind) {
+      case "continue":
+        this.#outgoing = { ...withoutBuffer(this.#outgoing), body: step.body };
+        this.#end({ ...end, continuation: step.continuation }, () => response.end(lastWords("no-worker")));
+        break;
+      case "finish":
+        response.end(step.events);
+        this.#end({ ...end, outcome: "completed" });
+        break;
+      default:
+        response.end(lastWords(step?.why));
+        this.#end({ ...end, mayRetry: false, ...(step !== undefined && { notContinued: step.why }) });
+    }
+  }
+
+  /** The worker that was to go on with a stream has answered something else. */
+  #refusedToContinue(status: number): void {
+    const message = `the worker that was to continue the stream answered with status ${status}`;
+    const { mayRetry, ...end } = refusal(status);
+    this.#end({ ...end, mayRetry: mayRetry || status < 300 }, () =>
+      this.#response.end(sseEvent(encodeError(errorFields("worker_failed", message)))),
+    );
   }
 
   #respondWithError(code: GatewayErrorCode, message: string): void {
-    for (const [name, value] of Object.entries(this.#placedHeaders)) this.#response.setHeader(name, value);
-    respondWithError(this.#response, code, message);
+    for (const [name, value] of Object.entries(this.#headers({}))) this.#response.setHeader(name, value);
+    const isOverBudget = this.#notRetried === "retry-budget";
+    respondWithError(this.#response, code, isOverBudget ? `${message}; the retry budget is used up` : message);
   }
 
   #grew(tokens: number, nowMs: number): void {
     const { decider } = this.#context;
-    if (this.#firstTokenMs === undefined) {
-      this.#firstTokenMs = nowMs;
+    if (!this.#hasToken) {
+      this.#hasToken = true;
       decider.firstToken(this.#id);
       decider.grew(this.#id, tokens);
     } else {
-      this.#gaps ??= new GapRecorder();
-      this.#gaps.add(nowMs - this.#lastTokenMs, tokens);
       this.#untoldTokens += tokens;
       if (this.#untoldTokens >= TOLD_TOKENS) this.#tellGrowth();
+    }
+    if (this.#firstTokenMs === undefined) this.#firstTokenMs = nowMs;
+    else {
+      this.#gaps ??= new GapRecorder();
+      this.#gaps.add(nowMs - this.#lastTokenMs, tokens);
     }
     this.#lastTokenMs = nowMs;
   }
@@ -256,6 +337,26 @@ export class Exchange implements DecidedRequest, AttemptListener {
       ...(this.#gaps !== undefined && { gaps: this.#gaps }),
     });
   }
+}
+
+/** What a client is told at the end of a stream that was cut, and why that is the end. */
+type LastWords = (why: NotContinued | undefined) => string | Uint8Array;
+
+function withReason(message: string, why: NotContinued | undefined): string {
+  return why === undefined ? message : `${message}; the stream could not be continued: ${why}`;
+}
+
+/** How an attempt ended that was answered with this status. */
+function refusal(status: number): AttemptEnd {
+  // Another worker would say the same to a bad request, but may well serve what this one could not.
+  const mayRetry = status === 429 || status >= 500;
+  return { outcome: status >= 500 && status !== 503 ? "failed" : "rejected", mayRetry, fault: "status" };
+}
+
+/** A request whose body is not memory to be given back. */
+function withoutBuffer(request: UpstreamRequest): UpstreamRequest {
+  const { sent: _, ...rest } = request;
+  return rest;
 }
 
 function observed(usage: TokenUsage | undefined): { cachedTokens?: number } {

@@ -210,13 +210,30 @@ describe("a fleet kept in step with discovery", () => {
   test("gives nothing to workers that are ill or being drained", () => {
     const fleet = fleetOn();
     fleet.appeared(WORKER);
-    fleet.setHealthy("a", false);
+    fleet.setCircuit("a", "open");
     expect([...phases(fleet), ...offered("x")]).toEqual(["unhealthy approximate", "shed"]);
-    fleet.setHealthy("a", true);
+    fleet.setCircuit("a", "closed");
     fleet.drain("a");
     expect([...phases(fleet), ...offered("y")]).toEqual(["draining approximate", "shed"]);
     fleet.undrain("a");
     expect([...phases(fleet), ...offered("z")]).toEqual(["ready approximate", "place"]);
+  });
+
+  test("gives a worker on trial one request, also of those that wait, unless there is nobody else", () => {
+    const fleet = fleetOn();
+    fleet.appeared({ ...WORKER, name: "a", batchSlots: 1 });
+    fleet.appeared({ ...WORKER, name: "b", batchSlots: 9 });
+    fleet.setCircuit("b", "open");
+    expect(["1", "2", "3", "4"].flatMap((id) => offered(id))).toEqual(["place", "hold", "hold", "hold"]);
+    fleet.setCircuit("b", "half-open");
+    expect(fleet.workers.map(({ circuit, phase }) => [circuit, phase])).toEqual([
+      ["closed", "ready"],
+      ["half-open", "ready"],
+    ]);
+    expect([router.load.columns.inFlight[1], router.queued]).toEqual([1, 2]);
+    fleet.setCircuit("a", "open");
+    router.tick(1);
+    expect([router.load.columns.inFlight[1], router.queued]).toEqual([3, 0]);
   });
 
   test("has a replica for each rank, and says where there is no room", () => {

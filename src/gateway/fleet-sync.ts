@@ -8,6 +8,7 @@ import type { Router } from "../core/router.ts";
 import type { DiscoveredWorker, DiscoveryListener } from "../planes/discovery/types.ts";
 import type { EventAddress, EventListener, EventPlane, EventSubscription } from "../planes/event/types.ts";
 import type { LoadPlane, LoadWatch } from "../planes/load/types.ts";
+import type { CircuitState } from "./health/circuit-breaker.ts";
 
 export interface FleetSyncOptions {
   readonly router: Router;
@@ -36,6 +37,7 @@ export interface FleetMember {
   readonly dpRank: number;
   readonly replica: number;
   readonly phase: FleetPhase;
+  readonly circuit: CircuitState;
   readonly indexState: FeedState | "approximate";
 }
 
@@ -47,12 +49,16 @@ interface Member {
   /** The source has told all it can; the feed may still be sorting it out. */
   hasHeardAll: boolean;
   isCaughtUp: boolean;
-  isHealthy: boolean;
+  circuit: CircuitState;
+  isOnTrial: boolean;
   isDraining: boolean;
   isGone: boolean;
   subscription: EventSubscription | undefined;
   loadWatch: LoadWatch | undefined;
 }
+
+/** Requests at a time that a worker may have to prove itself with. */
+const TRIALS = 1;
 
 const DEFAULT_CAUGHT_UP_WITHIN_NS: Nanoseconds = 5 * NS_PER_SECOND;
 
@@ -76,6 +82,7 @@ export class FleetSync implements DiscoveryListener {
       dpRank: member.dpRank,
       replica: member.replica,
       phase: phaseOf(member),
+      circuit: member.circuit,
       indexState: this.#options.router.indexState(member.replica),
     }));
   }
@@ -119,9 +126,14 @@ export class FleetSync implements DiscoveryListener {
     else subscription?.resync();
   }
 
-  /** Whether a worker answers; one that does not gets nothing new. */
-  setHealthy(name: string, isHealthy: boolean): void {
-    this.#update(name, (member) => (member.isHealthy = isHealthy));
+  /** Whether a worker is fit: with an open circuit it gets nothing new, with a half-open one a request on trial. */
+  setCircuit(name: string, circuit: CircuitState): void {
+    this.#update(name, (member) => (member.circuit = circuit));
+  }
+
+  /** Undefined for a replica that nobody found. */
+  circuitOf(replica: number): CircuitState | undefined {
+    return this.#byReplica.get(replica)?.circuit;
   }
 
   /** Lets a worker finish what it has and gives it nothing new. */
@@ -137,6 +149,7 @@ export class FleetSync implements DiscoveryListener {
   tick(): void {
     const { clock, caughtUpWithinNs = DEFAULT_CAUGHT_UP_WITHIN_NS } = this.#options;
     const nowNs = clock.nowNs();
+    this.#limitTrials();
     for (const member of this.#byReplica.values()) {
       if (member.isCaughtUp) continue;
       if (nowNs - member.joinedNs >= caughtUpWithinNs) this.#serve(member);
@@ -162,7 +175,8 @@ export class FleetSync implements DiscoveryListener {
       joinedNs: clock.nowNs(),
       hasHeardAll: false,
       isCaughtUp: events === undefined,
-      isHealthy: true,
+      circuit: "closed",
+      isOnTrial: false,
       isDraining: false,
       isGone: false,
       subscription: undefined,
@@ -251,9 +265,24 @@ export class FleetSync implements DiscoveryListener {
   }
 
   #update(name: string, change: (member: Member) => void): void {
-    for (const member of this.#members.get(name) ?? []) {
-      change(member);
-      this.#setState(member, stateOf(member));
+    const members = this.#members.get(name) ?? [];
+    for (const member of members) change(member);
+    // Before anybody is ready, or all that waits would be placed there at once.
+    this.#limitTrials();
+    for (const member of members) this.#setState(member, stateOf(member));
+  }
+
+  /** With nobody proven to fall back on, whoever may be well again is better than a refusal. */
+  #limitTrials(): void {
+    let hasProven = false;
+    for (const member of this.#byReplica.values()) {
+      hasProven ||= member.circuit === "closed" && stateOf(member) === "ready";
+    }
+    for (const member of this.#byReplica.values()) {
+      const isOnTrial = hasProven && member.circuit === "half-open";
+      if (member.isOnTrial === isOnTrial) continue;
+      member.isOnTrial = isOnTrial;
+      this.#options.router.setTrials(member.replica, isOnTrial ? TRIALS : undefined);
     }
   }
 
@@ -311,11 +340,11 @@ function addressOf({ url, events }: DiscoveredWorker, dpRank: number): EventAddr
 
 function stateOf(member: Member): ReplicaState {
   if (member.isDraining) return "draining";
-  return member.isCaughtUp && member.isHealthy ? "ready" : "down";
+  return member.isCaughtUp && member.circuit !== "open" ? "ready" : "down";
 }
 
 function phaseOf(member: Member): FleetPhase {
   if (member.isDraining) return "draining";
-  if (!member.isHealthy) return "unhealthy";
+  if (member.circuit === "open") return "unhealthy";
   return member.isCaughtUp ? "ready" : "catching-up";
 }

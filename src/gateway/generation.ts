@@ -6,13 +6,15 @@ import {
   type GenerationKind,
   type GenerationRequest,
   parseGenerationRequest,
+  withCacheSalt,
   withUsageAsked,
 } from "../wire/openai-request.ts";
 import { BodyBuffers } from "./body-buffers.ts";
 import type { OfferedRequest } from "./decider.ts";
 import type { PreparedRequest } from "./exchange.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
-import { readBody } from "./request-body.ts";
+import { isTooLarge, readBody } from "./request-body.ts";
+import { StreamContinuity } from "./stream-continuity.ts";
 
 export interface GenerationOptions {
   readonly tokens: Pick<PromptTokens, "tokensOf">;
@@ -23,17 +25,16 @@ export interface GenerationOptions {
   readonly asksUsage: boolean;
   /** Put in front of the numbers of requests, where several proxies share a decider. */
   readonly idPrefix: string;
+  /** Continues streams whose worker is lost, where the client does not say otherwise. */
+  readonly migratesStreams?: boolean | undefined;
+  /** What engines are sent as `authorization`, if anything; without this function they are sent the client's. */
+  readonly engineAuthorization?: (() => string | undefined) | undefined;
+  /** Keeps the caches of keys apart, by a salt that has the key's name in it. */
+  readonly saltsByKey?: boolean | undefined;
 }
 
 /** The headers of a client that concern the worker too. */
-const PASSED_ON: readonly string[] = [
-  "content-type",
-  "authorization",
-  "accept",
-  "traceparent",
-  "tracestate",
-  "x-request-id",
-];
+const PASSED_ON: readonly string[] = ["content-type", "accept", "traceparent", "tracestate", "x-request-id"];
 
 /** A request made ready, or the code of the error that it was answered with. */
 export type Preparation =
@@ -42,24 +43,31 @@ export type Preparation =
 
 /** Reads requests and makes them ready: what is asked for, its tokens, its block hashes, and the bytes to send. */
 export class Generation {
-  readonly #options: GenerationOptions;
   readonly #buffers = new BodyBuffers();
   readonly #take = (bytes: number): Uint8Array => this.#buffers.take(bytes);
+  #options: GenerationOptions;
   #requests = 0;
 
   constructor(options: GenerationOptions) {
     this.#options = options;
   }
 
-  /** Makes a request ready, or answers it with what is wrong with it. */
+  /** Changes what may change while requests come. */
+  configure(options: Pick<GenerationOptions, "maxBodyBytes" | "asksUsage">): void {
+    this.#options = { ...this.#options, ...options };
+  }
+
+  /** Makes a request ready, or answers it with what is wrong with it; `key` is the name of the one it came with. */
   async prepare(
     kind: GenerationKind,
     path: string,
     request: IncomingMessage,
     response: ServerResponse,
+    key?: string,
   ): Promise<Preparation> {
     const arrivedMs = performance.now();
     const { maxBodyBytes } = this.#options;
+    if (request.headers.expect !== undefined && !isTooLarge(request, maxBodyBytes)) response.writeContinue();
     const read = await readBody(request, maxBodyBytes);
     const refuse = (code: GatewayErrorCode, message: string, param?: string): Preparation => {
       respondWithError(response, code, message, param);
@@ -73,8 +81,9 @@ export class Generation {
     const readMs = performance.now();
     const body = jsonOf(read.bytes);
     if (body === undefined) return refuse("invalid_json", "the body is not JSON");
-    const { request: wanted, problem } = parseGenerationRequest(kind, body);
-    if (problem !== undefined) return refuse("invalid_request", problem.message, problem.param);
+    const parsed = parseGenerationRequest(kind, body);
+    if (parsed.problem !== undefined) return refuse("invalid_request", parsed.problem.message, parsed.problem.param);
+    const { request: wanted, salted } = this.#salted(parsed.request, read.bytes, body as object, key);
     const parsedMs = performance.now();
     const encoded = this.#options.tokens.tokensOf(wanted.prompt);
     // A promise is waited for only where there is one: a turn of the event loop is time to the first token.
@@ -84,12 +93,54 @@ export class Generation {
     const asksUsage = wanted.isStreaming && !wanted.includesUsage && this.#options.asksUsage;
     const outgoing = {
       path,
-      headers: passedOn(request.headers),
-      body: asksUsage ? withUsageAsked(read.bytes, body as object, this.#take) : read.bytes,
+      headers: this.#headers(request.headers),
+      body: asksUsage ? withUsageAsked(salted.bytes, salted.body, this.#take) : salted.bytes,
       dropsUsage: asksUsage,
       ...(asksUsage && { sent: (bytes: Uint8Array): void => this.#buffers.giveBack(bytes) }),
     };
-    return { prepared: { offered, outgoing, isStreaming: wanted.isStreaming, arrivedMs } };
+    const keyed = key === undefined ? offered : { ...offered, key };
+    const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
+    const continuity = isContinued ? this.#continuity(wanted, salted.body, asksUsage) : undefined;
+    const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
+    return { prepared: continuity === undefined ? prepared : { ...prepared, continuity } };
+  }
+
+  #isToBeContinued(headers: IncomingHttpHeaders): boolean {
+    const wish = headers["x-warmpath-migrate"];
+    return wish === "true" || (this.#options.migratesStreams === true && wish !== "false");
+  }
+
+  #continuity(wanted: GenerationRequest, body: object, asksUsage: boolean): StreamContinuity {
+    const { tokens, blockTokens } = this.#options;
+    const { kind, cacheSalt } = wanted;
+    const identity = cacheSalt === undefined ? {} : { cacheSalt };
+    return new StreamContinuity({ kind, body, asksUsage, identity, tokens, blockTokens });
+  }
+
+  /** The request and its body with the salt that its key demands; both stay as they are where none does. */
+  #salted(
+    wanted: GenerationRequest,
+    bytes: Uint8Array,
+    body: object,
+    key: string | undefined,
+  ): { request: GenerationRequest; salted: { bytes: Uint8Array; body: object } } {
+    if (key === undefined || this.#options.saltsByKey !== true) return { request: wanted, salted: { bytes, body } };
+    // Names of keys have no colon, so no choice of name and salt looks like another.
+    const cacheSalt = wanted.cacheSalt === undefined ? `key:${key}` : `key:${key}:${wanted.cacheSalt}`;
+    const salted = { bytes: withCacheSalt(bytes, body, cacheSalt), body: { ...body, cache_salt: cacheSalt } };
+    return { request: { ...wanted, cacheSalt }, salted };
+  }
+
+  #headers(headers: IncomingHttpHeaders): Record<string, string> {
+    const kept: Record<string, string> = {};
+    for (const name of PASSED_ON) {
+      const value = headers[name];
+      if (typeof value === "string") kept[name] = value;
+    }
+    const { engineAuthorization } = this.#options;
+    const authorization = engineAuthorization === undefined ? headers.authorization : engineAuthorization();
+    if (authorization !== undefined) kept["authorization"] = authorization;
+    return kept;
   }
 
   #offered(
@@ -119,15 +170,6 @@ export class Generation {
       ...(startWithinMs !== undefined && { startWithinMs }),
     };
   }
-}
-
-function passedOn(headers: IncomingHttpHeaders): Record<string, string> {
-  const kept: Record<string, string> = {};
-  for (const name of PASSED_ON) {
-    const value = headers[name];
-    if (typeof value === "string") kept[name] = value;
-  }
-  return kept;
 }
 
 /** The number in a header; undefined where there is none. */

@@ -13,6 +13,14 @@ export interface GatewayLimits {
   readonly answerMs: number;
   /** How long a client may leave its stream unread. */
   readonly clientStallMs: number;
+  /** How long the headers of a request may take to arrive, and a connection to send any. */
+  readonly headerMs: number;
+  /** How long a whole request may take to arrive. */
+  readonly requestMs: number;
+  /** Connections at once, whatever they do; more are closed as they come. */
+  readonly maxConnections: number;
+  /** Of those, from one address; undefined for no bound of its own. */
+  readonly maxConnectionsPerAddress?: number | undefined;
 }
 
 export const DEFAULT_LIMITS: GatewayLimits = {
@@ -23,4 +31,7 @@ export const DEFAULT_LIMITS: GatewayLimits = {
   gapMs: 60_000,
   answerMs: 600_000,
   clientStallMs: 60_000,
+  headerMs: 20_000,
+  requestMs: 120_000,
+  maxConnections: 20_000,
 };

@@ -1,4 +1,4 @@
-import type { ShedReason } from "../core/admission/types.ts";
+import type { AdmissionRules, ShedReason } from "../core/admission/types.ts";
 import { type Clock, NS_PER_MS } from "../core/clock.ts";
 import type { Place } from "../core/effects.ts";
 import { WarmpathError } from "../core/errors.ts";
@@ -13,12 +13,16 @@ import { FleetSync } from "./fleet-sync.ts";
 import { registerFleetGauges } from "./metrics/fleet-gauges.ts";
 import { GatewayMetrics, type PlacedRequest } from "./metrics/gateway-metrics.ts";
 import { monotonicClock } from "./monotonic-clock.ts";
-import { type DrivenRequest, RouterDriver } from "./router-driver.ts";
+import type { CircuitState } from "./health/circuit-breaker.ts";
+import { RetryBudget, type RetryBudgetOptions } from "./retry-budget.ts";
+import { type DrivenRequest, type RequestObserver, RouterDriver } from "./router-driver.ts";
 import { WorkerDirectory } from "./worker-directory.ts";
 
-/** Told how attempts fared, worker by worker. */
+/** Told how attempts fared, worker by worker, and how long after they were placed. */
 export interface AttemptObserver {
-  attemptEnded(worker: string, end: AttemptEnd): void;
+  /** The first token has come. */
+  attemptAnswered(worker: string, afterMs: number): void;
+  attemptEnded(worker: string, end: AttemptEnd, afterMs: number): void;
 }
 
 export interface LocalDeciderOptions {
@@ -32,6 +36,9 @@ export interface LocalDeciderOptions {
   readonly problem?: (message: string) => void;
   /** How often the router is told that time has passed. */
   readonly tickMs?: number;
+  readonly retryBudget?: RetryBudgetOptions;
+  /** Told what happens to requests. */
+  readonly requests?: RequestObserver | undefined;
 }
 
 const DEFAULT_TICK_MS = 100;
@@ -44,6 +51,7 @@ export class LocalDecider implements Decider {
   readonly fleet: FleetSync;
   readonly directory: WorkerDirectory = new WorkerDirectory();
   readonly metrics: GatewayMetrics = new GatewayMetrics();
+  readonly retryBudget: RetryBudget;
   readonly #driver: RouterDriver;
   readonly #ticker: NodeJS.Timeout;
   readonly #open = new Map<string, OpenRequest>();
@@ -55,9 +63,11 @@ export class LocalDecider implements Decider {
     const eventTimes = new EventTimes(clock, (ageMs) => this.metrics.eventLag(router.policy.name, ageMs));
     this.router = router;
     this.clock = clock;
+    this.retryBudget = new RetryBudget(options.retryBudget);
     this.#driver = new RouterDriver({
       router,
       clock,
+      observer: options.requests,
       requestEvents: (effect) => this.fleet.request(effect),
       decided: ({ matchNs, scoreNs, recordNs }) =>
         this.metrics.routed(router.policy.name, {
@@ -77,12 +87,16 @@ export class LocalDecider implements Decider {
       ...(problem !== undefined && { problem }),
     });
     const lastEventNs = (replica: number): number | undefined => eventTimes.lastNs(directory.get(replica)?.name);
-    registerFleetGauges(this.metrics.registry, { router, clock, lastEventNs });
-    this.#ticker = setInterval(() => {
-      this.fleet.tick();
-      this.#driver.tick();
-    }, tickMs);
+    const circuitOf = (replica: number): CircuitState | undefined => this.fleet.circuitOf(replica);
+    registerFleetGauges(this.metrics.registry, { router, clock, lastEventNs, circuitOf });
+    this.#ticker = setInterval(() => this.tick(), tickMs);
     this.#ticker.unref();
+  }
+
+  /** Time has passed, or something else may have made room for what waits. */
+  tick(): void {
+    this.fleet.tick();
+    this.#driver.tick();
   }
 
   /** Requests that have not ended. */
@@ -100,10 +114,16 @@ export class LocalDecider implements Decider {
     this.#driver.setPolicy(policy);
   }
 
+  /** Changes who is let in and how often a request is tried, at run time. */
+  setRules(rules: AdmissionRules, maxAttempts: number): void {
+    this.#driver.setRules(rules, maxAttempts);
+  }
+
   offer(request: OfferedRequest, decided: DecidedRequest): void {
     const { startWithinMs } = request;
     const policy = this.router.policy.name;
     const open = new OpenRequest(this, decided, request, policy);
+    this.retryBudget.offered(this.#nowMs());
     this.#open.set(request.id, open);
     const deadlineNs = startWithinMs === undefined ? undefined : this.clock.nowNs() + startWithinMs * NS_PER_MS;
     this.#driver.offer(deadlineNs === undefined ? request : { ...request, deadlineNs }, open);
@@ -117,6 +137,10 @@ export class LocalDecider implements Decider {
 
   firstToken(id: string): void {
     this.#driver.firstToken(id);
+    const open = this.#open.get(id);
+    if (open?.worker === undefined) return;
+    const afterMs = this.#nowMs() - open.placedMs;
+    for (const observer of this.#observers) observer.attemptAnswered(open.worker, afterMs);
   }
 
   grew(id: string, tokens: number): void {
@@ -127,14 +151,42 @@ export class LocalDecider implements Decider {
     const open = this.#open.get(id);
     // A client may leave while the last word on its request is on its way.
     if (open === undefined) return;
-    const { worker, placed } = open;
-    if (worker !== undefined) for (const observer of this.#observers) observer.attemptEnded(worker, end);
-    const isFinal = this.#driver.ended(id, end);
-    if (isFinal) {
-      this.#open.delete(id);
-      this.metrics.ended(open.policy, placed, end);
-      open.decided.over();
-    } else if (this.#open.has(id)) this.metrics.retried(open.policy, end.fault ?? "");
+    const nowMs = this.#nowMs();
+    const { worker, placedMs } = open;
+    if (worker !== undefined) {
+      for (const observer of this.#observers) observer.attemptEnded(worker, end, nowMs - placedMs);
+    }
+    const isOverBudget = isRepeatable(end) && !this.retryBudget.hasRoom(nowMs);
+    if (end.continuation !== undefined) open.continues(end.continuation.promptTokens);
+    const isFinal = this.#driver.ended(id, isOverBudget ? { ...end, mayRetry: false } : end);
+    if (isFinal) this.#over(id, open, end, isOverBudget);
+    else this.#goesOn(id, open, end, nowMs);
+  }
+
+  /** An attempt has ended and the request has not: it was placed again, waits to be, or has been turned away meanwhile. */
+  #goesOn(id: string, { policy }: OpenRequest, { continuation, fault }: AttemptEnd, nowMs: number): void {
+    const isOpen = this.#open.has(id);
+    if (continuation !== undefined) {
+      if (isOpen) this.metrics.migrated(policy, fault ?? "");
+      else this.metrics.notMigrated(policy, "no-worker");
+    } else if (isOpen) {
+      this.metrics.retried(policy, fault ?? "");
+      this.retryBudget.retried(nowMs);
+    }
+  }
+
+  #over(id: string, open: OpenRequest, end: AttemptEnd, isOverBudget: boolean): void {
+    const { policy, placed, decided } = open;
+    this.#open.delete(id);
+    this.metrics.ended(policy, placed, end);
+    const notContinued = end.continuation === undefined ? end.notContinued : "no-worker";
+    if (notContinued !== undefined) this.metrics.notMigrated(policy, notContinued);
+    if (isOverBudget) this.metrics.retryRefused(policy, end.fault ?? "");
+    decided.over(isOverBudget ? "retry-budget" : undefined);
+  }
+
+  #nowMs(): number {
+    return this.clock.nowNs() / NS_PER_MS;
   }
 
   refused(reason: string): void {
@@ -185,16 +237,24 @@ export class LocalDecider implements Decider {
   }
 }
 
+/** Whether an attempt ended in a way that the router would try elsewhere. A stream that goes on is nobody's retry. */
+function isRepeatable({ outcome, mayRetry, ttftMs, continuation }: AttemptEnd): boolean {
+  const isFailure = outcome === "failed" || outcome === "rejected";
+  return isFailure && mayRetry !== false && ttftMs === undefined && continuation === undefined;
+}
+
 /** One request between its offer and its end, on the decider's side. */
 class OpenRequest implements DrivenRequest {
   readonly decided: DecidedRequest;
   readonly policy: string;
   placed: PlacedRequest | undefined;
   worker: string | undefined;
+  placedMs = 0;
   readonly #decider: LocalDecider;
   readonly #id: string;
-  readonly #promptTokens: number;
   readonly #offeredNs: number;
+  #promptTokens: number;
+  #isContinued = false;
 
   constructor(decider: LocalDecider, decided: DecidedRequest, request: OfferedRequest, policy: string) {
     this.#decider = decider;
@@ -208,17 +268,23 @@ class OpenRequest implements DrivenRequest {
   place(place: Place): void {
     const { clock, metrics } = this.#decider;
     const placement = this.#decider.placementOf(place);
-    if (this.placed === undefined) {
+    const nowNs = clock.nowNs();
+    this.placedMs = nowNs / NS_PER_MS;
+    const isFirst = this.placed === undefined;
+    if (isFirst || this.#isContinued) {
       const { policy } = this;
-      this.placed = {
-        policy,
-        promptTokens: this.#promptTokens,
-        predictedCachedTokens: place.predictedCachedTokens,
-      };
-      metrics.placed(this.placed, (clock.nowNs() - this.#offeredNs) / NS_PER_MS);
+      const { predictedCachedTokens } = place;
+      this.placed = { policy, promptTokens: this.#promptTokens, predictedCachedTokens };
+      if (isFirst) metrics.placed(this.placed, (nowNs - this.#offeredNs) / NS_PER_MS);
     }
     this.worker = this.#decider.directory.get(place.replica)?.worker;
     this.decided.place(placement);
+  }
+
+  /** From now on it is asked for the rest of its answer, by a longer prompt. */
+  continues(promptTokens: number): void {
+    this.#promptTokens = promptTokens;
+    this.#isContinued = true;
   }
 
   shed(reason: ShedReason): void {

@@ -6,7 +6,12 @@ import { type ErrorFields, encodeError } from "../wire/openai-reply.ts";
 export type GatewayErrorCode =
   | "invalid_json"
   | "invalid_request"
+  | "invalid_http"
+  | "invalid_api_key"
+  | "invalid_admin_token"
+  | "request_timed_out"
   | "body_too_large"
+  | "headers_too_large"
   | "not_found"
   | "method_not_allowed"
   | "too_many_streams"
@@ -18,7 +23,12 @@ export type GatewayErrorCode =
 const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
   invalid_json: 400,
   invalid_request: 400,
+  invalid_http: 400,
+  invalid_api_key: 401,
+  invalid_admin_token: 401,
+  request_timed_out: 408,
   body_too_large: 413,
+  headers_too_large: 431,
   not_found: 404,
   method_not_allowed: 405,
   too_many_streams: 429,
@@ -27,6 +37,10 @@ const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
   internal_error: 500,
   shutting_down: 503,
 };
+
+export function statusOf(code: GatewayErrorCode): number {
+  return STATUS[code];
+}
 
 /** The fields of an error of ours. */
 export function errorFields(code: GatewayErrorCode, message: string, param?: string): ErrorFields {
@@ -47,12 +61,15 @@ export function respondWithError(
 
 /** Answers a request that the router turned away: 503 if nobody may take it, else 429; both say when to come again. */
 export function respondWithShed(response: ServerResponse, reason: ShedReason): void {
-  const { code, knob, value, threshold, retryAfterMs, message } = reason;
+  setRetryAfter(response, reason.retryAfterMs);
+  respondJson(response, reason.code === "no-eligible-worker" ? 503 : 429, encodeError(shedFields(reason)));
+}
+
+/** The fields of the error that a request is turned away with. */
+export function shedFields({ code, knob, value, threshold, retryAfterMs, message }: ShedReason): ErrorFields {
   const isUnavailable = code === "no-eligible-worker";
-  setRetryAfter(response, retryAfterMs);
-  const type = isUnavailable ? "server_error" : "overloaded_error";
-  const details = { knob, value, threshold, retryAfterMs };
-  respondJson(response, isUnavailable ? 503 : 429, encodeError({ message, type, code, details }));
+  const type = isUnavailable ? "server_error" : code.startsWith("key_") ? "rate_limit_error" : "overloaded_error";
+  return { message, type, code, details: { knob, value, threshold, retryAfterMs } };
 }
 
 /** Says when to come again, in whole seconds as HTTP has it and in milliseconds as OpenAI's clients read it. */

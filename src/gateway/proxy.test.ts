@@ -85,6 +85,20 @@ describe("an attempt on a worker", () => {
     expect(notes.heard).toEqual(["sent", "failed: gone"]);
   });
 
+  test.each([
+    ["an answer", { "content-type": "application/json" }, 65, "the answer has no end"],
+    ["an event", STREAM_HEADERS, 5, "an event of the stream has no end"],
+  ])("gives up on %s that has no end", (_what, headers, megabytes, reason) => {
+    const { notes, made, calls, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 200, headers);
+    const megabyte = Buffer.alloc(1024 * 1024, "x");
+    for (let i = 0; i < megabytes; i++) made.onResponseData(controller, megabyte);
+    made.onResponseEnd();
+    expect(calls).toEqual(["abort"]);
+    expect(notes.heard).toEqual(["sent", `failed: ${reason}`]);
+  });
+
   test("tells nothing more once given up, even if it was not sent yet", () => {
     const { notes, made, calls, controller } = attempt();
     made.abort();

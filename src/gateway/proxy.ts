@@ -40,6 +40,10 @@ export interface UpstreamRequest {
   readonly dropsUsage: boolean;
 }
 
+/** What is held of an answer is bounded: a worker that has gone wrong must not take the gateway with it. */
+const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
+const LONGEST_EVENT_BYTES = 4 * 1024 * 1024;
+
 /**
  * One attempt to have a request answered by one worker. A stream is passed on event by event as it comes, only scanned;
  * anything else is collected, so that it can still be answered by another worker if this one fails half-way.
@@ -92,11 +96,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (!this.#isStream) {
       this.#chunks.push(chunk);
       this.#length += chunk.length;
+      if (this.#length > LONGEST_WHOLE_BYTES) this.#giveUp(controller, "the answer has no end");
       return;
     }
     const scanner = this.#scanner;
     const before = scanner.contentEvents;
     const events = scanner.relay(chunk);
+    if (scanner.rest.length > LONGEST_EVENT_BYTES) {
+      this.#giveUp(controller, "an event of the stream has no end");
+      return;
+    }
     if (events.length === 0) return;
     if (!this.#listener.streamed(this.#headers, events, scanner.contentEvents - before)) controller.pause();
   }
@@ -115,6 +124,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#listener.failed(error);
+  }
+
+  #giveUp(controller: Dispatcher.DispatchController, reason: string): void {
+    this.#isOver = true;
+    this.#chunks = [];
+    const error = new Error(reason);
+    controller.abort(error);
     this.#listener.failed(error);
   }
 

@@ -3,7 +3,7 @@ import { sequenceHashes } from "../core/hash.ts";
 import { createPolicy } from "../core/policy/registry.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
 import { Router } from "../core/router.ts";
-import { type DecisionTimes, type DrivenRequest, RouterDriver } from "./router-driver.ts";
+import { type DecisionTimes, type DrivenRequest, type RequestObserver, RouterDriver } from "./router-driver.ts";
 
 const SEQUENCE = sequenceHashes(
   Uint32Array.from({ length: 64 }, (_, i) => i),
@@ -71,6 +71,24 @@ describe("the driver of a router", () => {
     expect(noted.heard).toEqual(["attempt 1, 0 tokens cached", "attempt 2, 0 tokens cached"]);
     expect(made.open).toBe(1);
     expect(made.ended("x", { outcome: "failed" })).toBe(true);
+  });
+
+  test("tells whoever watches of the longer prompt by which an answer is continued", () => {
+    const router = new Router(createPolicy("kv-cost"), { blockTokens: 16, maxReplicas: 2, maxBlocks: 1024 });
+    for (const worker of ["a", "b"]) router.addReplica({ worker });
+    const prompts: number[] = [];
+    const observer: RequestObserver = {
+      placed: ({ promptTokens }) => prompts.push(promptTokens),
+      firstToken: () => {},
+      grew: () => {},
+      ended: () => {},
+    };
+    const made = new RouterDriver({ router, clock: { nowNs: () => 0 }, requestEvents: () => {}, observer });
+    made.offer(request("x"), new NotedRequest());
+    made.firstToken("x");
+    const continuation = { promptTokens: 99, sequence: new Uint32Array(0), blocks: 0 };
+    expect(made.ended("x", { outcome: "failed", continuation })).toBe(false);
+    expect(prompts).toEqual([request("x").promptTokens, 99]);
   });
 
   test("tells where the time of a decision went, and follows a change of policy", () => {

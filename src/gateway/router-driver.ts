@@ -1,4 +1,4 @@
-import type { ShedReason } from "../core/admission/types.ts";
+import type { AdmissionRules, ShedReason } from "../core/admission/types.ts";
 import type { Clock, Nanoseconds } from "../core/clock.ts";
 import type { Effect, Place, Replay, Resync } from "../core/effects.ts";
 import type { Ending } from "../core/open-request.ts";
@@ -11,6 +11,15 @@ import { TimedPolicy } from "./timed-policy.ts";
 export interface DrivenRequest {
   place(placement: Place): void;
   shed(reason: ShedReason): void;
+}
+
+/** Told what happens to requests, as it happens. */
+export interface RequestObserver {
+  placed(request: RoutedRequest, place: Place): void;
+  firstToken(id: string): void;
+  grew(id: string, tokens: number): void;
+  /** An attempt has ended; it is placed again if it was not the last. */
+  ended(id: string): void;
 }
 
 /** Where the time of a routing decision went: up to the policy, in the policy, and after it. */
@@ -27,6 +36,12 @@ export interface RouterDriverOptions {
   readonly requestEvents: (effect: Replay | Resync) => void;
   /** Told how long each decision took, when it has been carried out. */
   readonly decided?: (times: DecisionTimes) => void;
+  readonly observer?: RequestObserver | undefined;
+}
+
+interface OpenDrive {
+  readonly request: RoutedRequest;
+  readonly driven: DrivenRequest;
 }
 
 /**
@@ -37,7 +52,7 @@ export class RouterDriver {
   readonly router: Router;
   readonly #options: RouterDriverOptions;
   readonly #clock: Clock;
-  readonly #requests = new Map<string, DrivenRequest>();
+  readonly #requests = new Map<string, OpenDrive>();
   #policy: TimedPolicy;
 
   constructor(options: RouterDriverOptions) {
@@ -58,8 +73,12 @@ export class RouterDriver {
     this.router.setPolicy(this.#policy);
   }
 
+  setRules(rules: AdmissionRules, maxAttempts: number): void {
+    this.carryOut(this.router.setRules(rules, maxAttempts, this.#clock.nowNs()));
+  }
+
   offer(request: RoutedRequest, driven: DrivenRequest): void {
-    this.#requests.set(request.id, driven);
+    this.#requests.set(request.id, { request, driven });
     const nowNs = this.#clock.nowNs();
     const policy = this.#policy;
     policy.restart();
@@ -76,15 +95,24 @@ export class RouterDriver {
   }
 
   firstToken(id: string): void {
+    this.#options.observer?.firstToken(id);
     this.carryOut(this.router.firstToken(id, this.#clock.nowNs()));
   }
 
   grew(id: string, tokens: number): void {
+    this.#options.observer?.grew(id, tokens);
     this.carryOut(this.router.grew(id, tokens, this.#clock.nowNs()));
   }
 
   /** Reports an end; true if it was final, false if the router tries again, keeps the request waiting or turned it away. */
   ended(id: string, ending: Ending): boolean {
+    this.#options.observer?.ended(id);
+    const { continuation } = ending;
+    const open = this.#requests.get(id);
+    // Whoever watches is told of the prompt that is placed from now on.
+    if (open !== undefined && continuation !== undefined) {
+      this.#requests.set(id, { ...open, request: { ...open.request, ...continuation } });
+    }
     const effects = this.router.ended(id, ending, this.#clock.nowNs());
     const isFinal = !effects.some((effect) => "request" in effect && effect.request === id);
     if (isFinal) this.#requests.delete(id);
@@ -100,15 +128,19 @@ export class RouterDriver {
   carryOut(effects: readonly Effect[]): void {
     for (const effect of effects) {
       switch (effect.kind) {
-        case "place":
-          this.#requests.get(effect.request)?.place(effect);
+        case "place": {
+          const open = this.#requests.get(effect.request);
+          if (open === undefined) break;
+          this.#options.observer?.placed(open.request, effect);
+          open.driven.place(effect);
           break;
+        }
         case "hold":
           break;
         case "shed": {
-          const driven = this.#requests.get(effect.request);
+          const open = this.#requests.get(effect.request);
           this.#requests.delete(effect.request);
-          driven?.shed(effect.reason);
+          open?.driven.shed(effect.reason);
           break;
         }
         case "replay":

@@ -1,15 +1,25 @@
 import { once } from "node:events";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import type { RequestPlane } from "../planes/request/types.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { encodeModels } from "../wire/openai-reply.ts";
 import type { GenerationKind } from "../wire/openai-request.ts";
+import { KeyPauses } from "./access/key-pauses.ts";
+import type { KeyRing } from "./access/key-ring.ts";
 import type { Decider } from "./decider.ts";
 import { Exchange, type ExchangeContext } from "./exchange.ts";
 import { Generation } from "./generation.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
-import { type GatewayErrorCode, respondJson, respondWithError, setRetryAfter } from "./openai-errors.ts";
+import { type TlsIdentity, createListener, renewIdentity } from "./listener.ts";
+import {
+  type GatewayErrorCode,
+  respondJson,
+  respondWithError,
+  respondWithShed,
+  setRetryAfter,
+} from "./openai-errors.ts";
+import { bringsBody } from "./request-body.ts";
 import { Upstreams } from "./upstreams.ts";
 
 export interface GatewayOptions {
@@ -24,6 +34,17 @@ export interface GatewayOptions {
   readonly asksUsage?: boolean;
   /** Put in front of request numbers, where several proxies share a decider. */
   readonly idPrefix?: string;
+  /** Continues streams whose worker is lost, where the client does not say otherwise. */
+  readonly migratesStreams?: boolean;
+  /** Who may ask; everybody unless told. */
+  readonly keys?: KeyRing | undefined;
+  /** Keeps the caches of keys apart. */
+  readonly saltsByKey?: boolean;
+  /** What engines are sent as `authorization`; unless told, the client's, or nothing where that is a key of ours. */
+  readonly engineAuthorization?: (() => string | undefined) | undefined;
+  readonly tls?: TlsIdentity | undefined;
+  /** Whether `/metrics` is served beside the API. */
+  readonly servesMetrics?: boolean;
 }
 
 const DEFAULT_GRACE_MS = 30_000;
@@ -47,31 +68,48 @@ const ENDPOINTS: Readonly<Record<string, GenerationKind>> = {
  */
 export class Gateway {
   readonly #options: GatewayOptions;
-  readonly #limits: GatewayLimits;
   readonly #server: Server;
   readonly #generation: Generation;
-  readonly #context: ExchangeContext;
-  readonly #exchanges = new Set<Exchange>();
+  readonly #pauses: KeyPauses;
+  readonly #exchanges = new Map<Exchange, ServerResponse>();
+  /** When answers were found to be complete and yet unread. */
+  readonly #unreadSinceMs = new WeakMap<ServerResponse, number>();
   readonly #deadlines: NodeJS.Timeout;
   /** Requests whose body is being read or tokenized. */
   #arriving = 0;
+  #limits: GatewayLimits;
+  #context: ExchangeContext;
+  /** Resolves when nobody is connected any more; undefined before anybody could be. */
+  #closed: Promise<void> | undefined;
+  #isRetiring = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     const limits: GatewayLimits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#limits = limits;
-    const { tokens, blockTokens, asksUsage = true, idPrefix = "request-", decider } = options;
+    const { tokens, blockTokens, asksUsage = true, idPrefix = "request-", decider, keys, tls, saltsByKey } = options;
     this.#generation = new Generation({
       tokens,
       blockTokens,
       maxBodyBytes: limits.maxBodyBytes,
       asksUsage,
       idPrefix,
+      migratesStreams: options.migratesStreams,
+      saltsByKey,
+      engineAuthorization: options.engineAuthorization ?? (keys === undefined ? undefined : () => undefined),
     });
-    this.#context = { decider, upstreams: options.requests ?? new Upstreams(limits), limits };
-    this.#server = createServer((request, response) => {
-      this.#serve(request, response).catch((error: unknown) => fail(response, error));
+    this.#pauses = new KeyPauses(decider);
+    // Only keys can be paused: without them there is nothing to listen for.
+    const asked = keys === undefined ? decider : this.#pauses;
+    this.#context = { decider: asked, upstreams: options.requests ?? new Upstreams(limits), limits };
+    this.#server = createListener({
+      limits,
+      tls,
+      serve: (request, response) => {
+        this.#serve(request, response).catch((error: unknown) => fail(response, error));
+      },
+      rejected: (code) => decider.invalid(code),
     });
     this.#deadlines = setInterval(() => this.#checkDeadlines(), DEADLINE_CHECK_MS);
     this.#deadlines.unref();
@@ -86,13 +124,41 @@ export class Gateway {
   async listen(port = 0, host = "127.0.0.1"): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, "listening");
+    this.#closed = new Promise((resolve) => this.#server.once("close", () => resolve()));
     const shown = host.includes(":") ? `[${host}]` : host;
-    return `http://${shown}:${(this.#server.address() as AddressInfo).port}`;
+    const scheme = this.#options.tls === undefined ? "http" : "https";
+    return `${scheme}://${shown}:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Another certificate for connections from now on. */
+  renewTls(tls: TlsIdentity): void {
+    renewIdentity(this.#server, tls);
+  }
+
+  /** The limits of keys have changed: whoever had to wait may ask again. */
+  forgetPauses(): void {
+    this.#pauses.forget();
+  }
+
+  /** Changes bounds and deadlines for requests that come from now on; how workers are connected to stays. */
+  configure(limits: Partial<GatewayLimits>, asksUsage: boolean): void {
+    this.#limits = { ...this.#limits, ...limits };
+    this.#context = { ...this.#context, limits: this.#limits };
+    this.#generation.configure({ maxBodyBytes: this.#limits.maxBodyBytes, asksUsage });
+  }
+
+  /**
+   * Takes no new connections, serves what still comes on those there are, and closes each with an answer that says so. An idle
+   * one is left to its client: closed from here, it might be closed upon a request that is already under way.
+   */
+  retire(graceMs: number = DEFAULT_GRACE_MS): Promise<void> {
+    this.#isRetiring = true;
+    return this.#end(graceMs, () => NetServer.prototype.close.call(this.#server));
   }
 
   /** Turns new requests away, lets those under way finish for so long, and then fails what is left. */
   close(graceMs: number = DEFAULT_GRACE_MS): Promise<void> {
-    this.#closing ??= this.#close(graceMs);
+    this.#closing ??= this.#end(graceMs, () => this.#server.close());
     return this.#closing;
   }
 
@@ -100,15 +166,14 @@ export class Gateway {
     return this.close(0);
   }
 
-  async #close(graceMs: number): Promise<void> {
-    if (this.#server.listening) {
-      const closed = once(this.#server, "close");
-      this.#server.close();
+  async #end(graceMs: number, stopListening: () => void): Promise<void> {
+    if (this.#closed !== undefined) {
+      stopListening();
       const giveUp = setTimeout(() => {
-        for (const exchange of this.#exchanges) exchange.abandon();
+        for (const exchange of this.#exchanges.keys()) exchange.abandon();
         this.#server.closeAllConnections();
       }, graceMs);
-      await closed;
+      await this.#closed;
       clearTimeout(giveUp);
     }
     clearInterval(this.#deadlines);
@@ -116,19 +181,25 @@ export class Gateway {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#isRetiring) response.shouldKeepAlive = false;
     const path = request.url?.split("?", 1)[0] ?? "";
+    const { decider, keys, servesMetrics = true } = this.#options;
+    const key = path.startsWith("/v1/") ? keys?.nameIn(request.headers.authorization) : undefined;
+    if (keys !== undefined && key === undefined && path.startsWith("/v1/")) {
+      this.#refuseStranger(response);
+      return;
+    }
     const kind = ENDPOINTS[path];
     if (kind !== undefined) {
-      if (request.method === "POST") await this.#generate(kind, path, request, response);
+      if (request.method === "POST") await this.#generate(kind, path, request, response, key);
       else this.#refuse(response, "method_not_allowed", `${path} takes POST`);
       return;
     }
-    const { decider } = this.#options;
     if (request.method !== "GET" && request.method !== "HEAD") this.#refuseUnknown(request, response, path);
     else if (path === "/health") respondJson(response, 200, JSON.stringify({ status: "ok" }));
     else if (path === "/ready") this.#answerReady(response);
     else if (path === "/v1/models") respondJson(response, 200, encodeModels(decider.models()));
-    else if (path === "/metrics") {
+    else if (path === "/metrics" && servesMetrics) {
       const text = await decider.metricsText();
       response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
     } else this.#refuseUnknown(request, response, path);
@@ -146,8 +217,16 @@ export class Gateway {
     path: string,
     request: IncomingMessage,
     response: ServerResponse,
+    key: string | undefined,
   ): Promise<void> {
     const { maxStreams } = this.#limits;
+    const pause = key === undefined ? undefined : this.#pauses.of(key, performance.now());
+    if (pause !== undefined) {
+      this.#options.decider.refused(pause.code, key);
+      closeIfUnread(response);
+      respondWithShed(response, pause);
+      return;
+    }
     if (this.open >= maxStreams) {
       this.#options.decider.refused("max-streams");
       setRetryAfter(response, ROOM_AGAIN_MS);
@@ -162,7 +241,7 @@ export class Gateway {
     this.#arriving++;
     let preparation;
     try {
-      preparation = await this.#generation.prepare(kind, path, request, response);
+      preparation = await this.#generation.prepare(kind, path, request, response, key);
     } finally {
       this.#arriving--;
     }
@@ -177,7 +256,7 @@ export class Gateway {
   }
 
   #exchange(exchange: Exchange, response: ServerResponse): void {
-    this.#exchanges.add(exchange);
+    this.#exchanges.set(exchange, response);
     response.on("close", () => {
       this.#exchanges.delete(exchange);
       // A client that keeps its connection open must not keep the gateway from closing.
@@ -187,8 +266,23 @@ export class Gateway {
 
   #checkDeadlines(): void {
     const nowMs = performance.now();
-    for (const exchange of this.#exchanges) exchange.checkDeadlines(nowMs);
+    for (const [exchange, response] of this.#exchanges) {
+      exchange.checkDeadlines(nowMs);
+      if (response.writableEnded) this.#checkUnread(response, nowMs);
+    }
     this.#context.upstreams.prune(nowMs);
+  }
+
+  /** An answer that nobody fetches takes memory for as long as its connection lives. */
+  #checkUnread(response: ServerResponse, nowMs: number): void {
+    const sinceMs = this.#unreadSinceMs.get(response);
+    if (sinceMs === undefined) this.#unreadSinceMs.set(response, nowMs);
+    else if (nowMs - sinceMs > this.#limits.clientStallMs) response.destroy();
+  }
+
+  #refuseStranger(response: ServerResponse): void {
+    response.setHeader("www-authenticate", "Bearer");
+    this.#refuse(response, "invalid_api_key", "send a known API key as Authorization: Bearer KEY");
   }
 
   #refuseUnknown(request: IncomingMessage, response: ServerResponse, path: string): void {
@@ -197,8 +291,14 @@ export class Gateway {
 
   #refuse(response: ServerResponse, code: GatewayErrorCode, message: string): void {
     this.#options.decider.invalid(code);
+    closeIfUnread(response);
     respondWithError(response, code, message);
   }
+}
+
+/** A body that nobody reads must not be waited for: after it the connection is of no use. */
+function closeIfUnread(response: ServerResponse): void {
+  if (bringsBody(response.req)) response.setHeader("connection", "close");
 }
 
 /** A mistake of ours must not look like the client's, nor leave it waiting. */

@@ -16,6 +16,14 @@ describe("chunks of text as tokens", () => {
     expect(tokenizer.encode({ kind: "text", text: "" })).toHaveLength(0);
   });
 
+  test("go on behind an answer that is left open", () => {
+    const messages = [{ role: "user", content: "how are you" }];
+    const prompt = tokenizer.encode({ kind: "chat", messages });
+    const open = [...messages, { role: "assistant", content: "fine" }];
+    const said = tokenizer.encode({ kind: "chat", messages: open, continuesFinalMessage: true });
+    expect([...said]).toEqual([...prompt, ...tokenizer.encode({ kind: "text", text: "fine" })]);
+  });
+
   test("keep the block hashes of a chat that grows", () => {
     const chat = fc.array(message, { minLength: 1, maxLength: 6 });
     fc.assert(

@@ -23,15 +23,16 @@ export class TextChunkTokenizer implements PromptTokenizer {
       writeChunks(prompt.text, tokens, 0);
       return tokens;
     }
-    const { messages } = prompt;
-    const length = messages.reduce((sum, { content }) => sum + 1 + chunkCount(content), 1);
+    const { messages, continuesFinalMessage = false } = prompt;
+    const answer = continuesFinalMessage ? 0 : 1;
+    const length = messages.reduce((sum, { content }) => sum + 1 + chunkCount(content), answer);
     const tokens = new Uint32Array(length);
     let at = 0;
     for (const { role, content } of messages) {
       tokens[at++] = roleMark(role);
       at = writeChunks(content, tokens, at);
     }
-    tokens[at] = roleMark("assistant");
+    if (!continuesFinalMessage) tokens[at] = roleMark("assistant");
     return tokens;
   }
 }

@@ -17,6 +17,8 @@ export interface ChatPrompt {
   readonly templateArguments?: Readonly<Record<string, unknown>>;
   /** False only if the client asked for no header of the answer: `add_generation_prompt`. */
   readonly addsGenerationPrompt?: boolean;
+  /** The last message is the beginning of the answer, which the engine continues: `continue_final_message`. */
+  readonly continuesFinalMessage?: boolean;
 }
 
 /** What can be tokenized: a chat, a text, or tokens that are there already. */

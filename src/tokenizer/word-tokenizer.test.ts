@@ -31,6 +31,14 @@ describe("the word tokenizer", () => {
     expect([...next].slice(0, prompt.length + answer.length)).toEqual([...prompt, ...answer]);
   });
 
+  test("goes on behind an answer that is left open", () => {
+    const messages = [{ role: "user", content: "how are you" }];
+    const prompt = [...tokenizer.encode({ kind: "chat", messages })];
+    const open = { kind: "chat", continuesFinalMessage: true } as const;
+    const said = tokenizer.encode({ ...open, messages: [...messages, { role: "assistant", content: "fine thanks" }] });
+    expect([...said]).toEqual([...prompt, ...text("fine thanks")]);
+  });
+
   test("tells roles apart, and marks from words", () => {
     const chat = (role: string): number[] => [
       ...tokenizer.encode({ kind: "chat", messages: [{ role, content: "x" }] }),

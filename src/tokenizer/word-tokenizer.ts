@@ -32,7 +32,8 @@ export class WordTokenizer implements PromptTokenizer {
         addWords(content, tokens);
         tokens.push(END_OF_MESSAGE);
       }
-      tokens.push(mark(ANSWERING_ROLE));
+      if (prompt.continuesFinalMessage) tokens.pop();
+      else tokens.push(mark(ANSWERING_ROLE));
     }
     return Uint32Array.from(tokens);
   }

@@ -44,6 +44,7 @@ export {
   parseGenerationRequest,
   type PromptMessage,
   type RequestProblem,
+  withCacheSalt,
   withUsageAsked,
 } from "./openai-request.ts";
 export { type TokenUsage, usageOf } from "./openai-usage.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseGenerationRequest, withUsageAsked } from "./openai-request.ts";
+import { parseGenerationRequest, withCacheSalt, withUsageAsked } from "./openai-request.ts";
 
 const MESSAGES = [{ role: "user", content: "hi" }];
 
@@ -119,5 +119,22 @@ describe("a stream whose usage is asked for", () => {
   ])("with the options %s keeps the others", (options, expected) => {
     const text = `{"model":"m","stream_options":${options},"stream":true}`;
     expect(JSON.parse(asked(text))).toEqual({ model: "m", stream: true, stream_options: expected });
+  });
+});
+
+describe("a body that is given a salt", () => {
+  const salted = (text: string): string =>
+    Buffer.from(withCacheSalt(Buffer.from(text), JSON.parse(text) as object, 'key:"a"')).toString();
+
+  test("keeps everything else byte by byte", () => {
+    expect(salted(' {"model":"m", "seed":12345678901234567890}')).toBe(
+      '{"cache_salt":"key:\\"a\\"","model":"m", "seed":12345678901234567890}',
+    );
+  });
+
+  test.each(['"theirs"', "null", '""', "7"])("has no other, not even %s", (theirs) => {
+    const text = `{"cache_salt":"first","model":"m","cache\\u005fsalt":${theirs}}`;
+    expect(salted(text).match(/cache.{0,6}salt/g)).toHaveLength(1);
+    expect(JSON.parse(salted(text))).toEqual({ model: "m", cache_salt: 'key:"a"' });
   });
 });

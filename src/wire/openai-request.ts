@@ -19,6 +19,8 @@ export interface PromptChat {
   /** `chat_template_kwargs` */
   readonly templateArguments?: Readonly<Record<string, unknown>>;
   readonly addsGenerationPrompt?: boolean;
+  /** The last message is the beginning of the answer, to be continued: `continue_final_message`. */
+  readonly continuesFinalMessage?: boolean;
 }
 
 /** What is to be continued: a chat, a text, or tokens that the client made itself. */
@@ -96,6 +98,7 @@ function templateFields(body: object): Omit<PromptChat, "kind" | "messages"> {
     ...(Array.isArray(tools) && { tools: tools as readonly unknown[] }),
     ...(typeof given === "object" && given !== null && { templateArguments: given as Record<string, unknown> }),
     ...(field(body, "add_generation_prompt") === false && { addsGenerationPrompt: false }),
+    ...(field(body, "continue_final_message") === true && { continuesFinalMessage: true }),
   };
 }
 
@@ -136,7 +139,8 @@ function problem(param: string, rule: string): ParsedGenerationRequest {
   return { problem: { param, message: param === "body" ? `the body ${rule}` : `${param}: ${rule}` } };
 }
 
-const ASKED_FIRST: Uint8Array = new TextEncoder().encode('{"stream_options":{"include_usage":true},');
+const encoder = new TextEncoder();
+const ASKED_FIRST: Uint8Array = encoder.encode('{"stream_options":{"include_usage":true},');
 const OPEN_BRACE = 0x7b;
 
 /**
@@ -152,11 +156,26 @@ export function withUsageAsked(
   const options = field(body, "stream_options");
   if (options !== undefined) {
     const asked = { ...(typeof options === "object" && options), include_usage: true };
-    return new TextEncoder().encode(JSON.stringify({ ...body, stream_options: asked }));
+    return encoder.encode(JSON.stringify({ ...body, stream_options: asked }));
   }
+  return withFirst(ASKED_FIRST, bytes, take);
+}
+
+/**
+ * The body with this salt and no other. A salt of the client's, even an empty one, is written over: of two fields of one name
+ * engines take the last.
+ */
+export function withCacheSalt(bytes: Uint8Array, body: object, salt: string): Uint8Array {
+  if ("cache_salt" in body) return encoder.encode(JSON.stringify({ ...body, cache_salt: salt }));
+  const first = encoder.encode(`{"cache_salt":${JSON.stringify(salt)},`);
+  return withFirst(first, bytes, (count) => new Uint8Array(count));
+}
+
+/** A body that is not empty, with something put in place of its opening brace. */
+function withFirst(first: Uint8Array, bytes: Uint8Array, take: (bytes: number) => Uint8Array): Uint8Array {
   const rest = bytes.subarray(bytes.indexOf(OPEN_BRACE) + 1);
-  const asked = take(ASKED_FIRST.length + rest.length);
-  asked.set(ASKED_FIRST);
-  asked.set(rest, ASKED_FIRST.length);
-  return asked;
+  const joined = take(first.length + rest.length);
+  joined.set(first);
+  joined.set(rest, first.length);
+  return joined;
 }

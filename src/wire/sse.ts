@@ -15,6 +15,20 @@ export function sseEvent(json: string): string {
   return `data: ${json}\n\n`;
 }
 
+/** Events one by one, each with the text of its data; one without, such as a comment, has none. */
+export function* sseEvents(
+  all: Uint8Array,
+): Generator<{ readonly bytes: Uint8Array; readonly data: string | undefined }> {
+  const decoder = new TextDecoder();
+  for (let from = 0; from < all.length;) {
+    const end = eventEnd(all, from) || all.length;
+    const start = dataStart(all, from, end);
+    const data = start < 0 ? undefined : decoder.decode(all.subarray(start, end)).trimEnd();
+    yield { bytes: all.subarray(from, end), data };
+    from = end;
+  }
+}
+
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;

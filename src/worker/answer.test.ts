@@ -35,6 +35,16 @@ describe("made-up answers", () => {
     expect(text(Uint32Array.of(1, 2, 4))).not.toBe(text(Uint32Array.of(1, 2, 3)));
   });
 
+  test("follow from what is before them: half an answer is continued by the other half", () => {
+    for (const isContinuation of [true, false]) {
+      const whole = maker.make(wish({ isContinuation, seed: 7 }));
+      const promptTokens = Uint32Array.of(1, 2, 3, ...whole.tokens.subarray(0, 8));
+      const rest = maker.make(wish({ promptTokens, isContinuation: true, naturalTokens: 12, seed: 7 }));
+      expect([...whole.pieces.slice(0, 8), ...rest.pieces]).toEqual(whole.pieces);
+      expect([...rest.tokens]).toEqual([...whole.tokens.subarray(8)]);
+    }
+  });
+
   test("end by themselves or where the limit cuts them", () => {
     expect(maker.make(wish())).toMatchObject({ finishReason: "stop", hasEndToken: true });
     const cut = maker.make(wish({ limit: 5 }));

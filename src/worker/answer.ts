@@ -7,6 +7,10 @@ const WORDS: readonly string[] = (
   "others wait in line for work they have done before on another machine"
 ).split(" ");
 
+/** Keep apart what is remembered of a context and what is drawn from it. */
+const CONTEXT_LANE = 0x636f6e74;
+const WORD_LANE = 0x776f7264;
+
 /** What is to be answered, and how long. */
 export interface AnswerWish {
   readonly promptTokens: Uint32Array;
@@ -32,8 +36,9 @@ export interface Answer {
 }
 
 /**
- * Makes answers up: always the same for the same prompt and seed, other ones for another. Every word is one token, alone and after a
- * space, so that an answer sent back in the next turn has the tokens it was cached with.
+ * Makes answers up: always the same for the same prompt and seed, other ones for another. A word follows from all tokens before
+ * it and nothing else, as in a model that is not left to chance, so whoever continues half an answer gets the other half. Every
+ * word is one token, alone and after a space, so that an answer sent back in the next turn has the tokens it was cached with.
  */
 export class AnswerMaker {
   readonly #words: readonly string[];
@@ -56,16 +61,17 @@ export class AnswerMaker {
 
   make({ promptTokens, isContinuation, limit, naturalTokens, stop, seed: given = 0 }: AnswerWish): Answer {
     const count = limit ?? naturalTokens;
-    let seed = promptTokens.length;
-    for (const token of promptTokens) seed = mixPair(seed, token);
-    if (given !== 0) seed = mixPair(seed, given);
+    let context = mixPair(CONTEXT_LANE, given);
+    for (const token of promptTokens) context = mixPair(context, token);
     const pieces: string[] = [];
     const tokens = new Uint32Array(count);
     for (let i = 0; i < count; i++) {
-      const word = mixPair(seed, i) % this.#words.length;
+      const word = mixPair(context, WORD_LANE) % this.#words.length;
       const isOpening = i === 0 && !isContinuation;
       pieces.push((isOpening ? this.#words : this.#spaced)[word]);
-      tokens[i] = (isOpening ? this.#opening : this.#following)[word];
+      const token = (isOpening ? this.#opening : this.#following)[word];
+      tokens[i] = token;
+      context = mixPair(context, token);
     }
     const isWhole = limit === undefined;
     const whole: Answer = { pieces, tokens, finishReason: isWhole ? "stop" : "length", hasEndToken: isWhole };

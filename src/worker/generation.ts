@@ -1,7 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Nanoseconds } from "../core/clock.ts";
 import type { PromptTokenizer } from "../tokenizer/types.ts";
-import { type GenerationKind, type GenerationRequest, parseGenerationRequest } from "../wire/openai-request.ts";
+import {
+  type GenerationKind,
+  type GenerationRequest,
+  type PromptChat,
+  parseGenerationRequest,
+} from "../wire/openai-request.ts";
 import { type Answer, AnswerMaker } from "./answer.ts";
 import type { Engine, EngineListener } from "./engine.ts";
 import type { FaultSwitches } from "./faults.ts";
@@ -123,20 +128,30 @@ export class Generation {
       return undefined;
     }
     const promptTokens = tokenizer.encode(wanted.prompt);
-    const misfit = this.#misfit(promptTokens.length, wanted.maxOutputTokens ?? answerTokens);
+    const { prompt } = wanted;
+    const continues = prompt.kind === "chat" && prompt.continuesFinalMessage === true && promptTokens.length > 0;
+    const naturalTokens = continues ? Math.max(0, answerTokens - this.#saidTokens(prompt, promptTokens)) : answerTokens;
+    const misfit = this.#misfit(promptTokens.length, wanted.maxOutputTokens ?? naturalTokens);
     if (misfit !== undefined) {
       refuse(response, misfit.code, misfit.message, { param: kind === "chat" ? "messages" : "prompt" });
       return undefined;
     }
     const answer = this.#answers.make({
       promptTokens,
-      isContinuation: kind === "completion",
+      isContinuation: continues || kind === "completion",
       limit: wanted.maxOutputTokens,
-      naturalTokens: answerTokens,
+      naturalTokens,
       stop: own.options.stop,
       seed: own.options.seed,
     });
     return { wanted, promptTokens, answer };
+  }
+
+  /** Tokens of the answer that a chat already ends with. */
+  #saidTokens(prompt: PromptChat, promptTokens: Uint32Array): number {
+    const { continuesFinalMessage: _, ...chat } = prompt;
+    const asked = this.#settings.tokenizer.encode({ ...chat, messages: chat.messages.slice(0, -1) });
+    return promptTokens.length - asked.length;
   }
 
   #turnsAway(response: ServerResponse): boolean {

@@ -26,14 +26,16 @@ const workers = [FIRST, SECOND, { ...FIRST, kvBlocks: 200 }] as const;
 
 describeDiscoveryContract({
   title: "static",
-  can: [],
+  can: ["come", "change"],
   workers,
-  create: (all) =>
-    Promise.resolve({
-      plane: new StaticDiscovery(all),
-      set: () => Promise.reject(new Error("nothing changes here")),
+  create: (all) => {
+    const plane = new StaticDiscovery(all);
+    return Promise.resolve({
+      plane,
+      set: (some) => Promise.resolve(plane.replace(some)),
       close: () => Promise.resolve(),
-    }),
+    });
+  },
 });
 
 for (const [title, written] of [

@@ -93,6 +93,7 @@ class FleetView implements CandidateView {
   readonly hostBlocks = new Int32Array(MOST_REPLICAS);
   readonly diskBlocks = new Int32Array(MOST_REPLICAS);
   readonly activePrefixBlocks = new Int32Array(MOST_REPLICAS);
+  readonly heldFor = new Int32Array(MOST_REPLICAS);
   readonly load = {
     inFlight: new Int32Array(MOST_REPLICAS),
     decoding: new Int32Array(MOST_REPLICAS),

@@ -19,7 +19,7 @@ import { meanSequenceTokens } from "../../src/lab/experiment/workload.ts";
 import { readRecords } from "../../src/lab/results/records-file.ts";
 import { readProvenance, readResults } from "../../src/lab/results/store.ts";
 import type { CellResult, ResultsFile } from "../../src/lab/results/types.ts";
-import { REPOSITORY } from "../support/run-program.ts";
+import { REPOSITORY, runProgram } from "../support/run-program.ts";
 import { startTestWorker } from "../support/running-worker.ts";
 
 const EXPERIMENT = {
@@ -336,6 +336,19 @@ esac
       expect(statusOf(cell, "kv-events")).toBe("unavailable");
       expect(statusOf(cell, "cache-start")).toBe("failed");
     }
+  });
+
+  test.each([
+    ["dynamo-frontend:0.9.0", "", "round_robin"],
+    ["dynamo-frontend:1.1.0", "", "round-robin"],
+    ["dynamo-frontend:10.9.0", "", "round-robin"],
+    ["mine:nightly", "_", "round_robin"],
+  ])("calls the baseline of %s with separator '%s' %s", async (image, separator, mode) => {
+    writeFileSync(join(folder, "graph.json"), GRAPH.replace('"envs"', `"image": "registry/${image}","envs"`));
+    const environment = { WARMPATH_POLICY: "round-robin", MODE_SEPARATOR: separator };
+    const { status, stderr } = await runProgram("sh", [join(example, "hooks", "before-arm.sh")], { environment });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(readFileSync(join(folder, "graph.json"), "utf8")).toContain(`"DYN_ROUTER_MODE","value":"${mode}"`);
   });
 
   test("puts the mode back after a failure", async () => {

@@ -10,10 +10,13 @@ export class Heard {
 
   /** Resolves once this was heard. */
   async until(what: string): Promise<void> {
-    while (!this.notes.includes(what)) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
+    while (!this.notes.includes(what)) await this.next();
+  }
+
+  /** Resolves when anything more is heard. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
   }
 }

@@ -14,11 +14,14 @@ export interface GatewayUnderTest {
 }
 
 /** Starts a gateway on free ports. */
-export async function startTestGateway(given: Readonly<Record<string, unknown>>): Promise<GatewayUnderTest> {
+export async function startTestGateway(
+  given: Readonly<Record<string, unknown>>,
+  log: (line: string) => void = () => undefined,
+): Promise<GatewayUnderTest> {
   const { settings } = await settled(readSettings({ port: 0, adminPort: 0, drainSeconds: 0, ...given }));
-  const deciding = await startDecider(settings, () => undefined);
+  const deciding = await startDecider(settings, log);
   const { decider, adminUrl } = deciding;
-  const proxy = await startProxy(settings, decider);
+  const proxy = await startProxy(settings, deciding.front, "request-", log);
   return {
     url: proxy.url,
     adminUrl,

@@ -10,6 +10,7 @@ import type { SloLimits } from "../../dashboard/rolling-window.ts";
 import { DashboardServer } from "../../dashboard/server.ts";
 import type { LoadSource, WorkerProcesses } from "../../dashboard/sources.ts";
 import { readStaticFiles } from "../../dashboard/static-files.ts";
+import { ownAdminToken } from "../secrets.ts";
 import { listenOnNextFree } from "./next-free-port.ts";
 
 /** The page is built beside the sources' own build; from sources it is looked for there too. */
@@ -39,7 +40,8 @@ export interface RunningPage {
 export async function startPage(options: PageOptions): Promise<RunningPage> {
   const { load, identity, slo, baselines, adminUrl, processes } = options;
   const now = (): number => Date.now();
-  const fleet = adminUrl === undefined ? undefined : new AdminFleet({ adminUrl, now, processes });
+  const fleet =
+    adminUrl === undefined ? undefined : new AdminFleet({ adminUrl, adminToken: ownAdminToken(), now, processes });
   const feed = new LiveFeed({
     identity: { ...identity, serverId: randomUUID() },
     load,

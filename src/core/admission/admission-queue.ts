@@ -37,15 +37,24 @@ export type DrainVerdict = "taken" | "kept" | "stop";
  * counts against the limit and may still be placed.
  */
 export class AdmissionQueue<T> {
-  readonly limits: QueueLimits;
   readonly #byId: Map<string, QueueNode<T>> = new Map();
   readonly #bands: PriorityBands<T> = new PriorityBands();
   readonly #expiries: ExpiryHeap<T> = new ExpiryHeap();
+  #limits: QueueLimits;
   #pushes = 0;
   #draining = false;
 
   constructor(limits: QueueLimits) {
-    this.limits = limits;
+    this.#limits = limits;
+  }
+
+  get limits(): QueueLimits {
+    return this.#limits;
+  }
+
+  /** Changes the bounds for those who come; whoever waits keeps its place and its time. */
+  setLimits(limits: QueueLimits): void {
+    this.#limits = limits;
   }
 
   /** Requests waiting. */
@@ -62,7 +71,7 @@ export class AdmissionQueue<T> {
     }
     if (this.#byId.has(id)) throw new WarmpathError("WP_DUPLICATE_REQUEST", `request ${id} is already queued`);
     let displaced: QueueNode<T> | undefined;
-    if (this.#byId.size >= this.limits.maxRequests) {
+    if (this.#byId.size >= this.#limits.maxRequests) {
       displaced = this.#bands.last;
       if (displaced === undefined || displaced.priority >= priority) return { kind: "full" };
       this.#unlink(displaced);
@@ -136,7 +145,7 @@ export class AdmissionQueue<T> {
   }
 
   #link(item: T, id: string, priority: number, queuedNs: Nanoseconds, deadlineNs: Nanoseconds | undefined): void {
-    const timeoutNs = queuedNs + this.limits.maxWaitNs;
+    const timeoutNs = queuedNs + this.#limits.maxWaitNs;
     const byDeadline = deadlineNs !== undefined && deadlineNs <= timeoutNs;
     const node: QueueNode<T> = {
       id,

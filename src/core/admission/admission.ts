@@ -11,7 +11,7 @@ import {
   queueFullReason,
   queueTimeoutReason,
 } from "./shed-reason.ts";
-import type { AdmissionMode, QueueLimits, ShedReason, Watermarks } from "./types.ts";
+import type { AdmissionMode, AdmissionRules, ShedReason, Watermarks } from "./types.ts";
 
 /** What admission needs to know of a request that asks to wait. */
 export interface Applicant {
@@ -30,28 +30,41 @@ export type Verdict<T> =
  * refusal its reason and the time after which to come back.
  */
 export class Admission<T> {
-  readonly mode: AdmissionMode;
   readonly queue: AdmissionQueue<T>;
-  readonly #watermarks: Watermarks;
   readonly #load: LoadModel;
+  /** Requests in flight that a replica on trial may have. */
+  readonly #trialLimits = new Map<number, number>();
+  #mode: AdmissionMode;
+  #watermarks: Watermarks;
 
-  constructor(
-    options: { readonly mode: AdmissionMode; readonly watermarks: Watermarks; readonly queue: QueueLimits },
-    load: LoadModel,
-  ) {
-    this.mode = options.mode;
-    this.queue = new AdmissionQueue(options.queue);
-    this.#watermarks = options.watermarks;
+  constructor(rules: AdmissionRules, load: LoadModel) {
+    this.#mode = rules.mode;
+    this.queue = new AdmissionQueue(rules.queue);
+    this.#watermarks = rules.watermarks;
     this.#load = load;
   }
 
   get mayHold(): boolean {
-    return this.mode === "queue";
+    return this.#mode === "queue";
+  }
+
+  /** Changes the rules for all that is decided from now on; what waits in the queue goes on waiting. */
+  setRules({ mode, watermarks, queue }: AdmissionRules): void {
+    this.#mode = mode;
+    this.#watermarks = watermarks;
+    this.queue.setLimits(queue);
   }
 
   /** Whether a replica has all the work it should get; never where that is left to the engines. */
   isBusy(replica: number): boolean {
-    return this.mode !== "engine" && isBusy(replica, this.#load.columns, this.#watermarks);
+    if (this.#isAtTrialLimit(replica)) return true;
+    return this.#mode !== "engine" && isBusy(replica, this.#load.columns, this.#watermarks);
+  }
+
+  /** Lets so many more requests onto a replica than it has now; undefined takes it off trial. */
+  setTrials(replica: number, requests: number | undefined): void {
+    if (requests === undefined) this.#trialLimits.delete(replica);
+    else this.#trialLimits.set(replica, this.#load.columns.inFlight[replica] + requests);
   }
 
   /** Judges a request that could not be placed; `ready` are the replicas that could serve it, `fleetSize` all there are. */
@@ -93,10 +106,17 @@ export class Admission<T> {
   #overloaded(ready: readonly number[], fleetSize: number, nowNs: Nanoseconds): ShedReason {
     const againMs = this.#retryAfterMs(ready, nowNs);
     const { columns } = this.#load;
+    const proven = ready.filter((replica) => !this.#isAtTrialLimit(replica));
     // Nobody is busy, and yet the policy placed nothing: then nobody was eligible in its eyes.
     return (
-      overloadedReason(ready, ready.length, columns, this.#watermarks, againMs) ?? noEligibleWorkerReason(fleetSize)
+      overloadedReason(proven, proven.length, columns, this.#watermarks, againMs) ?? noEligibleWorkerReason(fleetSize)
     );
+  }
+
+  #isAtTrialLimit(replica: number): boolean {
+    if (this.#trialLimits.size === 0) return false;
+    const limit = this.#trialLimits.get(replica);
+    return limit !== undefined && this.#load.columns.inFlight[replica] >= limit;
   }
 
   /** When there is room again: for somebody who comes back, behind all that already wait. */

@@ -43,8 +43,24 @@ export interface QueueLimits {
   readonly maxWaitNs: Nanoseconds;
 }
 
+/** All of admission that can be set. */
+export interface AdmissionRules {
+  readonly mode: AdmissionMode;
+  readonly watermarks: Watermarks;
+  readonly queue: QueueLimits;
+}
+
 /** The kinds of refusal; stable, for clients to act on. */
-export type ShedCode = "overloaded" | "queue-full" | "deadline" | "queue-timeout" | "no-eligible-worker";
+export type ShedCode =
+  | "overloaded"
+  | "queue-full"
+  | "deadline"
+  | "queue-timeout"
+  | "no-eligible-worker"
+  // Limits of the client's own API key; whoever checks keys asks before the router does.
+  | "key_requests"
+  | "key_tokens"
+  | "key_streams";
 
 /** Why a request was turned away: for machines in the fields, for people in the message. */
 export interface ShedReason {

@@ -1,3 +1,4 @@
+import type { SignalledLoad } from "../policy/types.ts";
 import type { LoadColumns } from "../replica.ts";
 
 /** Makes columns for `maxReplicas` replicas, all zero. */
@@ -14,6 +15,12 @@ export function createLoadColumns(maxReplicas: number): LoadColumns {
     kvBlocks: new Int32Array(maxReplicas),
     stepTokens: new Int32Array(maxReplicas),
   };
+}
+
+/** A replica's load as policies hear of it with a signal. */
+export function signalledLoad(columns: LoadColumns, replica: number): SignalledLoad {
+  const { inFlight, decoding, contextTokens } = columns;
+  return { inFlight: inFlight[replica], decoding: decoding[replica], contextTokens: contextTokens[replica] };
 }
 
 /** Zeroes all that is known of one replica, load and capacities alike. */

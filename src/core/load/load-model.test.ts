@@ -29,8 +29,9 @@ describe("LoadModel", () => {
       meanwhile: { tokens: 36, pairs: 36 * 82, batches: 1 },
     });
     expect(model.firstToken(31, "r")).toBeUndefined();
-    expect(model.grew(30, "r", 1)).toMatchObject({ replica: 0, tokens: 1, sinceLastNs: 0, firstToken: undefined });
-    expect(model.grew(35, "r", 12)).toMatchObject({ sinceLastNs: 5 });
+    // Told a moment after the first token, it is the first token all the same, and no step that took a moment.
+    expect(model.grew(31, "r", 1)).toMatchObject({ replica: 0, tokens: 1, sinceLastNs: 0, firstToken: undefined });
+    expect(model.grew(36, "r", 12)).toMatchObject({ sinceLastNs: 5 });
     expect(model.describe(0).modelled).toEqual({
       inFlight: 1,
       decoding: 1,

@@ -163,6 +163,8 @@ export class LoadModel {
     this.#activity.touch(reservation, nowNs);
     const { replica } = reservation;
     let firstToken: FirstToken | undefined;
+    // What came together with the first token took no time of its own; a moment between two calls is not one step's.
+    const isFirst = reservation.outputTokens === 0;
     if (tokens > 0) {
       if (reservation.firstTokenNs === undefined) firstToken = this.#startDecoding(nowNs, reservation);
       reservation.outputTokens += tokens;
@@ -173,7 +175,7 @@ export class LoadModel {
       this.columns.newBlocks[replica] += blocks - reservation.blocks;
       reservation.blocks = blocks;
     }
-    const sinceLastNs = reservation.firstTokenNs === undefined ? 0 : nowNs - reservation.lastTokenNs;
+    const sinceLastNs = isFirst ? 0 : nowNs - reservation.lastTokenNs;
     const mark = this.#prefills.mark(replica, nowNs);
     const meanwhile = workBetween(reservation.prefillMark, mark);
     if (tokens > 0) {

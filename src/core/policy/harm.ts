@@ -27,6 +27,8 @@ export interface Beliefs {
   readonly factor: number;
   /** Query-key pairs of the prompts that wait there. */
   readonly pendingPairs: number;
+  /** Requests in the router's queue that wait for it and go first. */
+  readonly heldFor: number;
   /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
   readonly heldBlocks: number;
   /** Share of prompt tokens that are cached at all. */
@@ -52,7 +54,7 @@ export function createHarm(): Harm {
 
 /** Fills `harm` for one candidate and returns the sum in milliseconds. */
 export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): number {
-  const { coefficientsNs, factor, pendingPairs: pairs, heldBlocks, hitShare, urgency } = beliefs;
+  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, hitShare, urgency } = beliefs;
   const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
   const requests = load.inFlight[replica];
   const decoding = load.decoding[replica];
@@ -81,7 +83,7 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
 
   const leavingNs = requests > 0 ? (output * laterStepNs) / requests : 0;
-  const over = slots > 0 ? requests + 1 - slots : 0;
+  const over = slots > 0 ? requests + 1 + heldFor - slots : 0;
   harm.slotWaitNs = over > 0 ? over * leavingNs : 0;
   harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
 

@@ -57,6 +57,36 @@ describe("SpeedModel", () => {
     expect(model.factor(3)).toBe(1);
   });
 
+  it("keeps the sum right where steps cannot be told from the sequences in them", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(5);
+    const full = { sequences: 128, contextTokens: 80_000 };
+    const tookBy = ({ steps, prefill }: Pick<SpeedSample, "steps" | "prefill">): number => {
+      const [step, sequence, context, promptToken, pair, batch] = ENGINE;
+      const stepNs = step / 8 + sequence * full.sequences + context * full.contextTokens;
+      return steps * stepNs + prefill.tokens * promptToken + prefill.pairs * pair + prefill.batches * batch;
+    };
+    for (let i = 0; i < 2_000; i++) {
+      const { steps, prefill } = sampleOf(rng, i % 4);
+      model.learn({ replica: i % 4, steps, prefill, ...full, tookNs: tookBy({ steps, prefill }), noise: 0.2 });
+    }
+    const [step, sequence, context] = model.coefficientsNs;
+    const believedNs = step + sequence * full.sequences + context * full.contextTokens;
+    const nothing = { tokens: 0, pairs: 0, batches: 0 };
+    expect(believedNs / tookBy({ steps: 1, prefill: nothing })).toBeCloseTo(1, 1);
+    for (const replica of [0, 1, 2, 3]) expect(model.factor(replica)).toBeCloseTo(1, 1);
+  });
+
+  it("is not led astray by stretches that the terms explain badly", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(6);
+    for (let i = 0; i < 3_000; i++) {
+      const sample = sampleOf(rng, i % 3);
+      model.learn(i % 20 === 0 ? { ...sample, tookNs: sample.tookNs / 1_000 } : sample);
+    }
+    expect(errorOf(model, 0)).toBeLessThan(0.2);
+  });
+
   it("follows an engine that becomes slower", () => {
     const model = new SpeedModel(1);
     const rng = new Rng(3);

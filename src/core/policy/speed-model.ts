@@ -30,6 +30,7 @@ const DRIFT = 1e-5;
 /** A signal this many deviations off counts as if it were no further. */
 const OUTLIER_DEVIATIONS = 3;
 /** Coefficients stay within these factors of the scale, however a few odd signals would have them. */
+const LEAST_SCALE = 1e-3;
 const LEAST_SHARE = 0.1;
 const MOST_SHARE = 20;
 
@@ -103,7 +104,7 @@ export class SpeedModel {
     if (!(tookNs > 0)) return;
     const factor = this.factor(replica);
     const believedNs = this.#describe(sample) * factor;
-    this.#regress(tookNs / factor, noise);
+    this.#regress(tookNs / factor, believedNs / factor, noise);
     this.#refresh();
     this.#samples += 1;
     if (this.#samples > FACTOR_AFTER) this.#follow(replica, tookNs / believedNs, noise);
@@ -126,15 +127,19 @@ export class SpeedModel {
     return believedNs;
   }
 
-  /** One step of recursive least squares on the features, divided by the time so that errors are relative. */
-  #regress(tookNs: number, noise: number): void {
+  /**
+   * One step of recursive least squares, with errors relative to what was believed or to what was seen, whichever is longer:
+   * relative to the shorter, one stretch that the terms explain badly would outweigh a thousand good ones.
+   */
+  #regress(tookNs: number, believedNs: number, noise: number): void {
     const features = this.#features;
     const mean = this.#mean;
     const covariance = this.#covariance;
     const gain = this.#gain;
     let variance = noise * noise;
-    let error = 1;
-    for (let row = 0; row < TERMS; row++) features[row] /= tookNs;
+    const scaleNs = Math.max(tookNs, believedNs);
+    let error = tookNs / scaleNs;
+    for (let row = 0; row < TERMS; row++) features[row] /= scaleNs;
     for (let row = 0; row < TERMS; row++) {
       let sum = 0;
       for (let column = 0; column < TERMS; column++) sum += covariance[row * TERMS + column] * features[column];
@@ -155,11 +160,25 @@ export class SpeedModel {
 
   #refresh(): void {
     const mean = this.#mean;
-    const scale = Math.max(1e-3, (mean[STEP] + mean[PROMPT_TOKEN]) / 2);
+    let sum = 0;
+    for (let term = 0; term < TERMS; term++) sum += Math.max(0, mean[term]);
+    const scale = Math.max(LEAST_SCALE, sum / TERMS);
     for (let term = 0; term < TERMS; term++) {
       const share = Math.min(MOST_SHARE * scale, Math.max(LEAST_SHARE * scale, mean[term]));
+      if (share !== mean[term]) this.#pin(term, share);
       this.#coefficientsNs[term] = share * this.#priorNs[term];
     }
+  }
+
+  /**
+   * Moves one coefficient to where it may be, and the others with it as far as the data leaves their sum alone: a fleet that is
+   * always full cannot tell steps from the sequences in them, and one must not be made cheap without the other made dear.
+   */
+  #pin(term: number, share: number): void {
+    const mean = this.#mean;
+    const covariance = this.#covariance;
+    const moved = (share - mean[term]) / covariance[term * TERMS + term];
+    for (let row = 0; row < TERMS; row++) mean[row] += covariance[row * TERMS + term] * moved;
   }
 
   /** Moves a replica's factor towards what was seen, and all of them so that the fleet's usual speed stays in the regression. */

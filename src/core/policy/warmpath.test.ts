@@ -83,6 +83,24 @@ describe("warmpath", () => {
     ];
     const request = { promptBlocks: 640, expectedOutputTokens: 20, mayHold: true };
     expect(chosen(rows, request)).toBe("hold");
+    const crowded = [{ ...rows[0], heldFor: 20_000 }, rows[1]];
+    expect(chosen(crowded, request)).toBe("cold");
+  });
+
+  it("routes a burst on an idle fleet as calmly as a single request, and a queue that lasts as one", () => {
+    const policy = createPolicy("warmpath");
+    const waiting = (prompts: number): CandidateRow[] => [{ name: "a", inFlight: prompts }];
+    const urgencyAt = (nowNs: number, prompts: number): number => {
+      const view = candidateView({ ...REQUEST, nowNs }, waiting(prompts));
+      policy.choose(view);
+      const { rule } = policy.explain(view);
+      policy.observe({ kind: "placed", nowNs, replica: 0 });
+      return Number.parseFloat(rule);
+    };
+    expect([0, 1, 2, 3, 4, 5, 6, 7].map((prompts) => urgencyAt(0, prompts))).toEqual(Array(8).fill(40));
+    const lasting = [2, 4, 6, 8, 10].map((second) => urgencyAt(second * 1e9, 8));
+    expect(lasting).toEqual(lasting.toSorted((a, b) => b - a));
+    expect(lasting[4]).toBeLessThan(8);
   });
 
   it("avoids a replica that it has learned to be slow", () => {

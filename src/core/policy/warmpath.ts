@@ -11,7 +11,7 @@
  *   are cached at all.
  *
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
- * as they do, because then harm to others is what makes everybody's first token late.
+ * as a queue lasts, because then harm to others is what makes everybody's first token late.
  *
  * A copy of a prefix is worth something where its holders are busy: what its lack has cost the requests of that prefix lately,
  * for as long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
@@ -23,6 +23,7 @@ import { CopyLedger, MEMORY_NS } from "./copy-ledger.ts";
 import { type Beliefs, createHarm, type Harm, harmTerms, judge } from "./harm.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
+import { QueuePressure } from "./queue-pressure.ts";
 import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
 import type {
   CandidateView,
@@ -36,7 +37,6 @@ import type {
 } from "./types.ts";
 
 const NS_PER_S = 1e9;
-const HOLD: Choice = { kind: "hold" };
 
 /** How much of a new signal goes into the learned share of cached prompt tokens. */
 const HIT_GAIN = 0.01;
@@ -44,14 +44,20 @@ const HIT_GAIN = 0.01;
 const TOKENS_NOISE = 0.2;
 const FIRST_TOKEN_NOISE = 0.5;
 
-/** A learned state as numbers: the terms, the hit share, the worth of a copy, then for each candidate its factor and pending pairs. */
+/** A learned state as numbers: the terms, three of the fleet, and three of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
-const PER_CANDIDATE = COPY_WORTH + 1;
-const CANDIDATE_NUMBERS = 2;
+const PRESSURE = COPY_WORTH + 1;
+const PER_CANDIDATE = PRESSURE + 1;
+/** Its factor, the pairs of its pending prompts, and those held for it. */
+const CANDIDATE_NUMBERS = 3;
 
-/** What a decision does to the ledger once it is carried out. */
+/** What a decision changes once it is carried out. */
 interface Claim {
+  /** Of the queue, and prompts that wait at a replica from then on. */
+  pressure: number;
+  waits: number;
+  /** For the ledger of copies. */
   kind: "none" | "charge" | "settle";
   key: number;
   costMs: number;
@@ -63,6 +69,7 @@ class Warmpath implements Policy {
   readonly parameters: PolicyParameters;
   readonly #speeds: SpeedModel;
   readonly #copies: CopyLedger = new CopyLedger();
+  readonly #pressure: QueuePressure;
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
@@ -73,11 +80,12 @@ class Warmpath implements Policy {
     coefficientsNs: [],
     factor: 1,
     pendingPairs: 0,
+    heldFor: 0,
     heldBlocks: 0,
     hitShare: 0,
     urgency: 0,
   };
-  readonly #claim: Claim = { kind: "none", key: 0, costMs: 0 };
+  readonly #claim: Claim = { pressure: 0, waits: 0, kind: "none", key: 0, costMs: 0 };
   /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
   #costs: Float64Array = new Float64Array(64);
   #warmCosts: Float64Array = new Float64Array(64);
@@ -90,35 +98,41 @@ class Warmpath implements Policy {
     this.#queueHalf = numberParameter(parameters, "queueHalf");
     this.#expectedCredit = numberParameter(parameters, "expectedCredit");
     this.#paybackNs = numberParameter(parameters, "paybackSeconds") * NS_PER_S;
+    this.#pressure = new QueuePressure(numberParameter(parameters, "queueSeconds") * NS_PER_S);
     this.#speeds = new SpeedModel(numberParameter(parameters, "speedPriorFactor"));
   }
 
   choose(view: CandidateView): Choice {
     this.#claim.kind = "none";
     if (view.count === 0) return NO_CANDIDATE;
-    const calm = this.#calm(view);
+    const waiting = waitingPrompts(view);
+    const pressure = this.#pressure.at(view.nowNs, waiting);
+    this.#claim.pressure = pressure;
+    this.#claim.waits = waiting + 1 / view.count;
+    const calm = this.#calm(pressure);
     this.#weigh(view, calm);
     let choice = lowestCost(view, this.#costs, "rotation");
     if (choice.kind !== "place") return choice;
     choice = this.#considerCopy(view, choice, calm);
-    return view.mayHold && isFull(view, choice.replica) ? HOLD : choice;
+    return view.mayHold && isFull(view, choice.replica) ? { kind: "hold", replica: choice.replica } : choice;
   }
 
   learned(view: CandidateView): readonly number[] {
     const { count, candidates, load } = view;
     const depth = deepest(view);
     const worthMs = depth > 0 ? this.#worthMs(view.prefixKey(depth), view.nowNs) : 0;
-    const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare, worthMs];
+    const pressure = this.#pressure.at(view.nowNs, waitingPrompts(view));
+    const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare, worthMs, pressure];
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
-      numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica]);
+      numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica], view.heldFor[replica]);
     }
     return numbers;
   }
 
   explain(view: CandidateView, learned: readonly number[] = this.learned(view)): Explanation {
     if (view.count > this.#costs.length) this.#makeRoom(view.count);
-    const calm = this.#calm(view);
+    const calm = this.#calm(learned[PRESSURE]);
     const beliefs = this.#beliefs;
     const most = this.#mostHeld(view);
     beliefs.coefficientsNs = learned;
@@ -126,7 +140,8 @@ class Warmpath implements Policy {
     beliefs.urgency = this.#urgency(calm);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
-      [beliefs.factor = 1, beliefs.pendingPairs = 0] = learned.slice(first, first + CANDIDATE_NUMBERS);
+      const known = learned.slice(first, first + CANDIDATE_NUMBERS);
+      [beliefs.factor = 1, beliefs.pendingPairs = 0, beliefs.heldFor = 0] = known;
       beliefs.heldBlocks = most;
       this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
       beliefs.heldBlocks = this.#held(view, replica);
@@ -186,6 +201,7 @@ class Warmpath implements Policy {
       const held = this.#held(view, replica);
       beliefs.factor = this.#speeds.factor(replica);
       beliefs.pendingPairs = pendingPrefillPairs[replica];
+      beliefs.heldFor = view.heldFor[replica];
       beliefs.heldBlocks = held;
       const cost = judge(this.#harm, view, replica, beliefs);
       this.#costs[at] = cost;
@@ -234,7 +250,8 @@ class Warmpath implements Policy {
   }
 
   #book(nowNs: number): void {
-    const { kind, key, costMs } = this.#claim;
+    const { pressure, waits, kind, key, costMs } = this.#claim;
+    this.#pressure.decided(nowNs, pressure, waits);
     if (kind === "charge") this.#copies.charge(key, nowNs, costMs);
     else if (kind === "settle") this.#copies.settle(key);
     this.#claim.kind = "none";
@@ -253,10 +270,8 @@ class Warmpath implements Policy {
   }
 
   /** 1 where no prompt waits, half where as many do at a replica as `queueHalf` says, and towards 0 from there. */
-  #calm({ count, candidates, load }: CandidateView): number {
-    let waiting = 0;
-    for (let at = 0; at < count; at++) waiting += load.inFlight[candidates[at]] - load.decoding[candidates[at]];
-    const queue = waiting / Math.max(1, count) / this.#queueHalf;
+  #calm(pressure: number): number {
+    const queue = pressure / this.#queueHalf;
     return 1 / (1 + queue * queue);
   }
 
@@ -274,6 +289,13 @@ class Warmpath implements Policy {
 function isFull({ load }: CandidateView, replica: number): boolean {
   const slots = load.batchSlots[replica];
   return slots > 0 && load.inFlight[replica] >= slots;
+}
+
+/** Prompts that wait at a replica or are computed there, on average. */
+function waitingPrompts({ count, candidates, load }: CandidateView): number {
+  let waiting = 0;
+  for (let at = 0; at < count; at++) waiting += load.inFlight[candidates[at]] - load.decoding[candidates[at]];
+  return waiting / Math.max(1, count);
 }
 
 /** Leading blocks of the prompt that some candidate holds or is about to. */
@@ -298,17 +320,24 @@ export const warmpath: PolicyDefinition = {
     },
     busyUrgency: {
       kind: "number",
-      default: 1.5,
+      default: 4,
       minimum: 0,
       maximum: 1000,
       about: "what it counts for while many do",
     },
     queueHalf: {
       kind: "number",
-      default: 1,
+      default: 2,
       minimum: 0.01,
       maximum: 1000,
       about: "prompts waiting at a replica at which urgency is half way between the two",
+    },
+    queueSeconds: {
+      kind: "number",
+      default: 2,
+      minimum: 0.001,
+      maximum: 3600,
+      about: "time over which those are averaged: shorter bursts are no queue",
     },
     expectedCredit: {
       kind: "number",

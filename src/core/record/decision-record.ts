@@ -41,6 +41,8 @@ export interface DecisionRecord {
   readonly decision: number;
   readonly request: string;
   readonly attempt: number;
+  /** The decision whose stream was cut and is continued by this one; null where the answer begins here. */
+  readonly continues: number | null;
   readonly decidedNs: Nanoseconds;
   /** How long the request had waited in the router's queue. */
   readonly queueWaitNs: Nanoseconds;

@@ -1,8 +1,11 @@
+import { Agent, get } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createPolicy } from "../../core/policy/registry.ts";
 import { Router } from "../../core/router.ts";
 import type { HttpMount } from "../../planes/http-mount/types.ts";
+import { BearerToken } from "../access/bearer-token.ts";
 import { LocalDecider } from "../local-decider.ts";
+import type { ReloadOutcome, Reloading } from "../reload.ts";
 import { AdminServer } from "./server.ts";
 
 let decider: LocalDecider;
@@ -25,7 +28,7 @@ beforeEach(async () => {
       return true;
     },
   };
-  admin = new AdminServer({ decider, mounts: [mount], settings: { port: 1 } });
+  admin = new AdminServer({ decider, mounts: [mount], settings: () => ({ port: 1 }) });
   url = await admin.listen();
 });
 
@@ -126,5 +129,55 @@ describe("the admin API", () => {
     expect(await (await fetch(`${url}/mounted`)).text()).toBe("mounted");
     expect((await call("GET", "/nothing")).status).toBe(404);
     expect((await call("DELETE", "/admin/policy")).status).toBe(405);
+  });
+
+  test("has the settings read again where somebody can, and tells how it went", async () => {
+    const outcome: ReloadOutcome = { atMs: 1, isApplied: true, changed: ["policy"], needRestart: [], problem: null };
+    let last: ReloadOutcome | undefined;
+    const reloading: Reloading = {
+      get last() {
+        return last;
+      },
+      counts: { applied: 0, refused: 0 },
+      reload: () => Promise.resolve((last = last === undefined ? outcome : { ...outcome, isApplied: false })),
+    };
+    expect((await call("POST", "/admin/reload")).status).toBe(400);
+    await admin.close();
+    admin = new AdminServer({ decider, reloading });
+    url = await admin.listen();
+    expect(await call("GET", "/admin/reload")).toEqual({ status: 200, body: { last: null } });
+    expect(await call("POST", "/admin/reload")).toEqual({ status: 200, body: outcome });
+    expect((await call("POST", "/admin/reload")).status).toBe(409);
+    expect(await call("GET", "/admin/reload")).toMatchObject({ body: { last: { isApplied: false } } });
+  });
+
+  test("sends whoever is still connected to its successor once it has retired", async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const statusOf = (): Promise<[number | undefined, string | undefined]> =>
+      new Promise((resolve, reject) => {
+        get(`${url}/admin/accounts`, { agent }, (response) => {
+          response.resume().on("end", () => resolve([response.statusCode, response.headers.location]));
+        }).on("error", reject);
+      });
+    expect(await statusOf()).toEqual([200, undefined]);
+    admin.retire();
+    expect(await statusOf()).toEqual([307, "/admin/accounts"]);
+    await expect(statusOf()).rejects.toThrow(/ECONNREFUSED/);
+    agent.destroy();
+  });
+
+  test("serves nobody without its token, its mounts and metrics included", async () => {
+    const token = new BearerToken("first-token");
+    const guarded = new AdminServer({ decider, token, mounts: [{ handle: (_, response) => !!response.end("mine") }] });
+    const guardedUrl = await guarded.listen();
+    const statusWith = async (authorization?: string): Promise<number> =>
+      (await fetch(`${guardedUrl}/metrics`, { headers: authorization === undefined ? {} : { authorization } })).status;
+    const statuses = await Promise.all([undefined, "Bearer", "Bearer wrong", "first-token"].map(statusWith));
+    expect(statuses).toEqual([401, 401, 401, 401]);
+    expect(await statusWith("Bearer first-token")).toBe(200);
+    token.replace("second-token");
+    expect(await statusWith("Bearer first-token")).toBe(401);
+    expect(await statusWith("bearer second-token")).toBe(200);
+    await guarded.close();
   });
 });

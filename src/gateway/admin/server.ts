@@ -1,22 +1,39 @@
 import { once } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, Server as NetServer } from "node:net";
 import { WarmpathError } from "../../core/errors.ts";
 import { createPolicy } from "../../core/policy/registry.ts";
 import type { HttpMount } from "../../planes/http-mount/types.ts";
 import { jsonOf } from "../../wire/body.ts";
 import { field } from "../../wire/openai-usage.ts";
+import type { BearerToken } from "../access/bearer-token.ts";
 import type { LocalDecider } from "../local-decider.ts";
+import type { PeerSharing } from "../peer-sharing.ts";
+import type { Reloading } from "../reload.ts";
 import { respondJson, respondWithError } from "../openai-errors.ts";
 import { readBody } from "../request-body.ts";
-import { type AdminSources, decisionSummary, explainedDecision, indexView, policyView, workersView } from "./views.ts";
+import {
+  type AdminSources,
+  decisionSummary,
+  explainedDecision,
+  indexView,
+  peersView,
+  policyView,
+  workersView,
+} from "./views.ts";
 
 export interface AdminServerOptions {
   readonly decider: LocalDecider;
   /** Others who answer paths of this listener; they are asked first. */
   readonly mounts?: readonly HttpMount[];
   /** The settings the gateway runs with, to be shown. */
-  readonly settings?: object;
+  readonly settings?: () => object;
+  /** Who reads the settings again, where somebody can. */
+  readonly reloading?: Reloading | undefined;
+  /** What is known of other gateways before the same fleet, where they tell each other. */
+  readonly peers?: Pick<PeerSharing, "name" | "peers" | "counts"> | undefined;
+  /** What every request must bring; without it whoever reaches the listener is served. */
+  readonly token?: BearerToken | undefined;
 }
 
 type Handler = (match: readonly string[], request: IncomingMessage, query: URLSearchParams) => Answer | Promise<Answer>;
@@ -32,13 +49,15 @@ const MOST_DECISIONS = 1000;
 
 /**
  * The operators' side of the gateway, on a listener of its own: what is known of workers, index and decisions, and the few
- * things that may be changed while it runs. Whoever reaches it may change them, so it listens on this machine alone.
+ * things that may be changed while it runs. Whoever reaches it may change them, so it listens on this machine alone unless
+ * there is a token to ask for.
  */
 export class AdminServer {
   readonly #options: AdminServerOptions;
   readonly #sources: AdminSources;
   readonly #server: Server;
   readonly #routes: readonly (readonly [method: string, path: RegExp, handler: Handler])[];
+  #isRetired = false;
 
   constructor(options: AdminServerOptions) {
     this.#options = options;
@@ -55,7 +74,10 @@ export class AdminServer {
       ["GET", /^\/admin\/policy$/, () => ({ body: policyView(this.#sources) })],
       ["PUT", /^\/admin\/policy$/, (_match, request) => this.#setPolicy(request)],
       ["GET", /^\/admin\/accounts$/, () => ({ body: { ...decider.router.accounting, queued: decider.router.queued } })],
-      ["GET", /^\/admin\/settings$/, () => ({ body: options.settings ?? {} })],
+      ["GET", /^\/admin\/settings$/, () => ({ body: options.settings?.() ?? {} })],
+      ["GET", /^\/admin\/peers$/, () => ({ body: peersView(options.peers) })],
+      ["GET", /^\/admin\/reload$/, () => ({ body: { last: options.reloading?.last ?? null } })],
+      ["POST", /^\/admin\/reload$/, () => this.#reload()],
     ];
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => complain(response, error));
@@ -69,6 +91,12 @@ export class AdminServer {
     return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
   }
 
+  /** A successor listens here now: whoever is still connected to this one is sent there. */
+  retire(): void {
+    this.#isRetired = true;
+    NetServer.prototype.close.call(this.#server);
+  }
+
   async close(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, "close");
@@ -78,6 +106,16 @@ export class AdminServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#isRetired) {
+      response.writeHead(307, { location: request.url ?? "/", connection: "close" }).end();
+      return;
+    }
+    const { token } = this.#options;
+    if (token !== undefined && !token.isIn(request.headers.authorization)) {
+      response.setHeader("connection", "close").setHeader("www-authenticate", "Bearer");
+      respondWithError(response, "invalid_admin_token", "send the admin token as Authorization: Bearer TOKEN");
+      return;
+    }
     for (const mount of this.#options.mounts ?? []) if (mount.handle(request, response)) return;
     const { pathname, searchParams } = new URL(request.url ?? "/", "http://admin");
     if (pathname === "/metrics") {
@@ -97,6 +135,13 @@ export class AdminServer {
     }
     const code = isKnownPath ? "method_not_allowed" : "not_found";
     respondWithError(response, code, `nothing is served at ${request.method} ${pathname}`);
+  }
+
+  async #reload(): Promise<Answer> {
+    const { reloading } = this.#options;
+    if (reloading === undefined) throw invalid("the settings of this gateway cannot be read again");
+    const outcome = await reloading.reload();
+    return { status: outcome.isApplied ? 200 : 409, body: outcome };
   }
 
   #worker(name: string): Answer {

@@ -4,6 +4,7 @@ import type { DecisionRecord } from "../../core/record/decision-record.ts";
 import { explainRecord } from "../../core/record/explain-record.ts";
 import type { Router } from "../../core/router.ts";
 import type { FleetSync } from "../fleet-sync.ts";
+import type { PeerSharing } from "../peer-sharing.ts";
 import type { WorkerDirectory } from "../worker-directory.ts";
 
 /** What the admin API shows is read from these. */
@@ -17,7 +18,7 @@ export interface AdminSources {
 /** Every replica with its load from both sides: what the router believes, and what the engine says. */
 export function workersView({ router, clock, fleet, directory }: AdminSources): object[] {
   const nowNs = clock.nowNs();
-  return fleet.workers.map(({ worker, dpRank, replica, phase, indexState }) => {
+  return fleet.workers.map(({ worker, dpRank, replica, phase, circuit, indexState }) => {
     const load = router.describeLoad(replica);
     const { reported, reportedNs } = load;
     return {
@@ -28,6 +29,7 @@ export function workersView({ router, clock, fleet, directory }: AdminSources): 
       models: directory.modelsOf(worker.name),
       state: router.fleet.state(replica),
       phase,
+      circuit,
       indexState,
       modelled: load.modelled,
       reported: reported ?? null,
@@ -36,6 +38,12 @@ export function workersView({ router, clock, fleet, directory }: AdminSources): 
       events: router.feedCounts(replica) ?? null,
     };
   });
+}
+
+/** The other gateways before the fleet, as far as they tell of themselves. */
+export function peersView(sharing: Pick<PeerSharing, "name" | "peers" | "counts"> | undefined): object {
+  if (sharing === undefined) return { name: null, peers: [], messages: null };
+  return { name: sharing.name, peers: sharing.peers, messages: sharing.counts };
 }
 
 /** The index as a whole. */

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { WorkerDirectory } from "../worker-directory.ts";
+import { DEFAULT_CIRCUIT } from "./circuit-breaker.ts";
 import { HealthMonitor } from "./health-monitor.ts";
 import type { ProbeResult } from "./worker-probe.ts";
 
 /** A monitor of one worker whose answers to probes the test gives. */
-function monitored(): {
+function monitored(circuit = DEFAULT_CIRCUIT): {
   monitor: HealthMonitor;
   directory: WorkerDirectory;
   told: string[];
@@ -15,9 +16,10 @@ function monitored(): {
   const answer: { result: ProbeResult } = { result: { isHealthy: true, models: ["m"] } };
   const monitor = new HealthMonitor({
     directory,
-    fleet: { setHealthy: (worker, isHealthy) => told.push(`${worker} ${isHealthy}`) },
+    fleet: { setCircuit: (worker, state) => told.push(`${worker} ${state}`) },
     probe: () => Promise.resolve(answer.result),
     intervalMs: 3_600_000,
+    circuit,
   });
   directory.joined(0, { name: "a", url: "http://127.0.0.1:1" }, 0);
   return { monitor, directory, told, answer };
@@ -37,34 +39,63 @@ describe("the monitor of workers", () => {
     await monitor.probeAll();
     expect(told).toEqual([]);
     await monitor.probeAll();
-    expect(told).toEqual(["a false"]);
+    expect(told).toEqual(["a open"]);
     answer.result = { isHealthy: true };
     await monitor.probeAll();
-    expect(told).toEqual(["a false", "a true"]);
+    expect(told).toEqual(["a open", "a closed"]);
     await monitor.close();
   });
 
   test("takes failed attempts as a sign, but not clients that leave or requests that are bad", async () => {
     const { monitor, told } = monitored();
     for (let i = 0; i < 9; i++) {
-      monitor.attemptEnded("a", { outcome: "cancelled", fault: "client-left" });
-      monitor.attemptEnded("a", { outcome: "rejected", fault: "status" });
+      monitor.attemptEnded("a", { outcome: "cancelled", fault: "client-left" }, 0);
+      monitor.attemptEnded("a", { outcome: "rejected", fault: "status" }, 0);
     }
     expect(told).toEqual([]);
-    for (let i = 0; i < 3; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" });
-    expect(told).toEqual(["a false"]);
+    for (let i = 0; i < 3; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);
+    expect(told).toEqual(["a open"]);
     await monitor.close();
   });
 
   test("forgets what it knew of a worker that has left", async () => {
     const { monitor, directory, told } = monitored();
-    for (let i = 0; i < 2; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" });
+    for (let i = 0; i < 2; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);
     const worker = { name: "a", url: "http://127.0.0.1:1" };
     directory.left(0, worker);
-    monitor.attemptEnded("a", { outcome: "failed", fault: "reset" });
+    monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);
     directory.joined(0, worker, 0);
-    monitor.attemptEnded("a", { outcome: "failed", fault: "reset" });
+    monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);
     expect(told).toEqual([]);
+    await monitor.close();
+  });
+
+  test("lets a worker prove itself after a rest, by a request that was sent since", async () => {
+    const { monitor, told } = monitored({ ...DEFAULT_CIRCUIT, restMs: 0 });
+    for (let i = 0; i < 3; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);
+    await monitor.probeAll();
+    expect(told).toEqual(["a open", "a half-open"]);
+    monitor.attemptEnded("a", { outcome: "timedOut", fault: "gap-timeout" }, 3_600_000);
+    expect(told).toHaveLength(2);
+    monitor.attemptEnded("a", { outcome: "completed" }, 0);
+    expect(told.at(-1)).toBe("a closed");
+    await monitor.close();
+  });
+
+  test("ejects whoever lets requests run into deadlines, as long as enough of the fleet is left", async () => {
+    const { monitor, directory, told } = monitored();
+    const timeOut = (worker: string): void => {
+      for (let i = 0; i < 2; i++) monitor.attemptEnded(worker, { outcome: "timedOut", fault: "first-byte-timeout" }, 1);
+    };
+    timeOut("a");
+    expect(told).toEqual([]);
+    for (const [replica, name] of ["b", "c"].entries()) {
+      directory.joined(1 + replica, { name, url: `http://127.0.0.1:${2 + replica}` }, 0);
+    }
+    timeOut("b");
+    expect(told).toEqual(["b open"]);
+    timeOut("c");
+    expect(told).toEqual(["b open"]);
     await monitor.close();
   });
 });

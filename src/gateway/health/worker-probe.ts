@@ -12,10 +12,12 @@ export interface ProbeResult {
 /** Asks a worker how it is; never throws. */
 export type WorkerProbe = (url: string) => Promise<ProbeResult>;
 
-/** Asks over HTTP: `/health` for life, `/v1/models` for what is served. */
-export function httpProbe(timeoutMs: number): WorkerProbe {
+/** Asks over HTTP: `/health` for life, `/v1/models` for what is served, with the engines' key where they ask for one. */
+export function httpProbe(timeoutMs: number, engineAuthorization?: () => string | undefined): WorkerProbe {
   const get = async (url: string): Promise<{ status: number; body: Uint8Array }> => {
+    const authorization = engineAuthorization?.();
     const { statusCode: status, body } = await request(url, {
+      ...(authorization !== undefined && { headers: { authorization } }),
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
       signal: AbortSignal.timeout(timeoutMs),

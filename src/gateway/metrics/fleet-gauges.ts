@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from "prom-client";
 import { type Clock, NS_PER_SECOND } from "../../core/clock.ts";
 import type { Router } from "../../core/router.ts";
+import type { CircuitState } from "../health/circuit-breaker.ts";
 
 /** What the gauges are read from. */
 export interface GaugedFleet {
@@ -8,12 +9,13 @@ export interface GaugedFleet {
   readonly clock: Clock;
   /** When the last event of a replica came; undefined if none has. */
   readonly lastEventNs: (replica: number) => number | undefined;
+  readonly circuitOf: (replica: number) => CircuitState | undefined;
 }
 
 type Reading = (set: (value: number, labels?: Readonly<Record<string, string>>) => void) => void;
 
 /** Puts the state of fleet, queue and index into a registry; everything is read when somebody asks, and costs nothing else. */
-export function registerFleetGauges(registry: Registry, { router, clock, lastEventNs }: GaugedFleet): void {
+export function registerFleetGauges(registry: Registry, { router, clock, lastEventNs, circuitOf }: GaugedFleet): void {
   const gauge = (name: string, help: string, labelNames: readonly string[], read: Reading): void => {
     const made: Gauge = new Gauge({
       name: `warmpath_${name}`,
@@ -39,6 +41,14 @@ export function registerFleetGauges(registry: Registry, { router, clock, lastEve
   gauge("worker_state", "1 for the state a worker is in: ready, draining or down.", ["worker", "state"], (set) => {
     for (const replica of router.fleet.indices()) {
       set(1, { worker: router.fleet.name(replica), state: router.fleet.state(replica) });
+    }
+  });
+
+  const circuitHelp = "1 for the state of a worker's circuit: closed, open or half-open.";
+  gauge("worker_circuit_state", circuitHelp, ["worker", "state"], (set) => {
+    for (const replica of router.fleet.indices()) {
+      const state = circuitOf(replica);
+      if (state !== undefined) set(1, { worker: router.fleet.name(replica), state });
     }
   });
 

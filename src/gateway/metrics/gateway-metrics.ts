@@ -42,6 +42,20 @@ export class GatewayMetrics {
     "policy",
     "reason",
   ]);
+  readonly #retriesRefused = this.#counter(
+    "retries_refused_total",
+    "Failures that were final because the retry budget was used up.",
+    ["policy", "reason"],
+  );
+  readonly #migrations = this.#counter("migrations_total", "Streams that were cut and continued on another worker.", [
+    "policy",
+    "reason",
+  ]);
+  readonly #migrationsRefused = this.#counter(
+    "migrations_refused_total",
+    "Streams that were cut, were to be continued, and could not be.",
+    ["policy", "reason"],
+  );
   readonly #promptTokens = this.#counter("prompt_tokens_total", "Prompt tokens of requests that were placed.", [
     "policy",
   ]);
@@ -128,6 +142,20 @@ export class GatewayMetrics {
 
   retried(policy: string, reason: string): void {
     this.#retries.add(1, policy, reason);
+  }
+
+  retryRefused(policy: string, reason: string): void {
+    this.#retriesRefused.add(1, policy, reason);
+  }
+
+  /** A cut stream goes on elsewhere; `reason` is how it was cut. */
+  migrated(policy: string, reason: string): void {
+    this.#migrations.add(1, policy, reason);
+  }
+
+  /** A cut stream cannot go on; `reason` is why not. */
+  notMigrated(policy: string, reason: string): void {
+    this.#migrationsRefused.add(1, policy, reason);
   }
 
   shed(policy: string, reason: string): void {

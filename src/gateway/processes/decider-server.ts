@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { type Server, type Socket, createServer } from "node:net";
 import { Gauge } from "prom-client";
 import { ACCOUNTS, type Accounting } from "../../core/accounts.ts";
-import type { DecidedRequest } from "../decider.ts";
+import type { DecidedRequest, Decider } from "../decider.ts";
 import type { LocalDecider } from "../local-decider.ts";
 import { FRAME, FrameReader, FrameWriter } from "./frames.ts";
-import { type FleetNews, decodeEnd, decodeOffer } from "./messages.ts";
+import { type FleetNews, decodeEnd, decodeOffer, decodeRefusal } from "./messages.ts";
 
 /** How often proxies are told of the fleet; several times as often as they take silence for an end. */
 const NEWS_MS = 250;
@@ -13,6 +13,7 @@ const NEWS_MS = 250;
 /** Lends one decider to several proxies over a local socket. */
 export class DeciderServer {
   readonly #decider: LocalDecider;
+  readonly #front: Decider;
   readonly #server: Server;
   readonly #connections = new Set<ProxyConnection>();
   readonly #news: NodeJS.Timeout;
@@ -20,8 +21,10 @@ export class DeciderServer {
   /** What proxies did on their own, of those that have gone. */
   readonly #departed: Record<string, number> = {};
 
-  constructor(decider: LocalDecider) {
+  /** Proxies are answered by `front`, where somebody stands in front of the decider. */
+  constructor(decider: LocalDecider, front: Decider = decider) {
     this.#decider = decider;
+    this.#front = front;
     this.#server = createServer((socket) => this.#connected(socket));
     this.#news = setInterval(() => this.#tellNews(), NEWS_MS);
     this.#stopListening = decider.directory.onChange(() => this.#tellNews());
@@ -29,8 +32,18 @@ export class DeciderServer {
   }
 
   async listen(path: string): Promise<void> {
-    this.#server.listen(path);
+    // Not shared where processes share their ports: this socket is this decider's alone.
+    this.#server.listen({ path, exclusive: true });
     await once(this.#server, "listening");
+  }
+
+  /** Takes no more proxies, and resolves when the last one has left. */
+  async unused(): Promise<void> {
+    const closed = once(this.#server, "close");
+    this.#server.close();
+    await closed;
+    clearInterval(this.#news);
+    this.#stopListening();
   }
 
   async close(): Promise<void> {
@@ -43,7 +56,7 @@ export class DeciderServer {
   }
 
   #connected(socket: Socket): void {
-    const connection = new ProxyConnection(this.#decider, socket, () => {
+    const connection = new ProxyConnection(this.#front, socket, () => {
       this.#connections.delete(connection);
       for (const [account, count] of Object.entries(connection.standIn)) {
         this.#departed[account] = (this.#departed[account] ?? 0) + count;
@@ -92,13 +105,13 @@ export class DeciderServer {
 class ProxyConnection {
   /** What the proxy did on its own while no decider was there. */
   standIn: Readonly<Record<string, number>> = {};
-  readonly #decider: LocalDecider;
+  readonly #decider: Decider;
   readonly #socket: Socket;
   readonly #writer = new FrameWriter();
   readonly #ids = new Map<number, string>();
   #isFlushing = false;
 
-  constructor(decider: LocalDecider, socket: Socket, closed: () => void) {
+  constructor(decider: Decider, socket: Socket, closed: () => void) {
     this.#decider = decider;
     this.#socket = socket;
     const reader = new FrameReader((kind, slot, payload) => this.#read(kind, slot, payload));
@@ -148,10 +161,10 @@ class ProxyConnection {
         if (id !== undefined) decider.ended(id, decodeEnd(payload));
         break;
       case FRAME.refused:
-        decider.refused(payload.toString());
+        decider.refused(...decodeRefusal(payload));
         break;
       case FRAME.invalid:
-        decider.metrics.invalid(payload.toString());
+        decider.invalid(payload.toString());
         break;
       case FRAME.standIn:
         this.standIn = { ...(JSON.parse(payload.toString()) as Accounting) };
@@ -179,9 +192,9 @@ class ProxyConnection {
         this.#writer.addJson(FRAME.shed, slot, reason);
         this.#flush();
       },
-      over: () => {
+      over: (notRetried) => {
         this.#ids.delete(slot);
-        this.#writer.add(FRAME.over, slot);
+        this.#writer.add(FRAME.over, slot, Buffer.from(notRetried ?? ""));
         this.#flush();
       },
     };

@@ -30,8 +30,8 @@ class Noted implements DecidedRequest {
   shed({ code }: { code: string }): void {
     this.heard.push(code);
   }
-  over(): void {
-    this.heard.push("over");
+  over(notRetried?: string): void {
+    this.heard.push(notRetried === undefined ? "over" : `over: ${notRetried}`);
   }
 }
 
@@ -101,6 +101,39 @@ describe("a decider a socket away", () => {
     await vi.waitFor(() => expect(noted.placement?.worker).toBe("b"));
   });
 
+  test("has a cut stream continued elsewhere, by the prompt with what was said", async () => {
+    const running = await startDecider();
+    open.push({ close: () => stop(running) });
+    const made = await proxy();
+    const noted = new Noted();
+    made.offer(offer("x"), noted);
+    await vi.waitFor(() => expect(noted.placement?.worker).toBe("a"));
+    made.firstToken("x");
+    const sequence = Uint32Array.of(1, 2, 3, 0xffff_ffff, 9, 9);
+    const continuation = { promptTokens: 35, sequence, blocks: 2, maxOutputTokens: 3 };
+    made.ended("x", { outcome: "failed", fault: "reset", ttftMs: 1, continuation });
+    await vi.waitFor(() => expect(noted.placement?.worker).toBe("b"));
+    const { router } = running.decider;
+    expect(router.log.latest(1)[0]).toMatchObject({ continues: 1, promptTokens: 35, promptBlocks: 2 });
+    expect(router.index.match(sequence, 2).cached[1]).toBe(2);
+    made.firstToken("x");
+    made.ended("x", { outcome: "completed" });
+    await vi.waitFor(() => expect(noted.heard).toEqual(["placed", "placed", "over"]));
+    expect(router.accounting).toMatchObject({ offered: 1, completed: 1, unfinished: 0 });
+  });
+
+  test("says that it did not try again, and why", async () => {
+    const running = await startDecider();
+    open.push({ close: () => stop(running) });
+    running.decider.retryBudget.configure({ share: 0, perSecond: 0 });
+    const made = await proxy();
+    const noted = new Noted();
+    made.offer(offer("x"), noted);
+    await vi.waitFor(() => expect(noted.heard).toEqual(["placed"]));
+    made.ended("x", { outcome: "failed", fault: "reset" });
+    await vi.waitFor(() => expect(noted.heard).toEqual(["placed", "over: retry-budget"]));
+  });
+
   test("accounts for the requests of a proxy that is lost", async () => {
     const running = await startDecider();
     open.push({ close: () => stop(running) });
@@ -157,6 +190,22 @@ describe("without the decider", () => {
     expect(other.heard).toEqual(["placed", "placed by the stand-in"]);
     for (const id of ["2", "3"]) made.ended(id, { outcome: "completed" });
     expect(made.standInAccounting).toMatchObject({ offered: 3, completed: 3, unfinished: 0 });
+  });
+
+  test("a stream that is cut goes on all the same", async () => {
+    const running = await startDecider();
+    const made = await proxy();
+    const noted = new Noted();
+    made.offer(offer("x"), noted);
+    await vi.waitFor(() => expect(noted.heard).toEqual(["placed"]));
+    made.firstToken("x");
+    await stop(running);
+    await vi.waitFor(() => expect(made.readiness().decider).toBe("fallback"));
+    const continuation = { promptTokens: 9, sequence: new Uint32Array(0), blocks: 0 };
+    made.ended("x", { outcome: "failed", fault: "reset", ttftMs: 1, continuation });
+    made.ended("x", { outcome: "completed", ttftMs: 1 });
+    expect(noted.heard).toEqual(["placed", "placed by the stand-in", "over"]);
+    expect(made.standInAccounting).toMatchObject({ offered: 1, completed: 1, unfinished: 0 });
   });
 
   test("it decides again as soon as it is back, and is told what was done without it", async () => {

@@ -2,7 +2,15 @@ import { Accounts, type Accounting } from "../../core/accounts.ts";
 import type { ShedReason } from "../../core/admission/types.ts";
 import { createPolicy } from "../../core/policy/registry.ts";
 import { Router } from "../../core/router.ts";
-import type { AttemptEnd, DecidedRequest, Decider, OfferedRequest, Placement, Readiness } from "../decider.ts";
+import type {
+  AttemptEnd,
+  DecidedRequest,
+  Decider,
+  NotRetried,
+  OfferedRequest,
+  Placement,
+  Readiness,
+} from "../decider.ts";
 import { LocalDecider } from "../local-decider.ts";
 import { SocketDecider } from "./socket-decider.ts";
 
@@ -104,8 +112,9 @@ export class FailoverDecider implements Decider {
     else led.leader.ended(id, end);
   }
 
-  refused(reason: string): void {
-    (this.#isPresent ? this.#remote : this.#standIn).refused(reason);
+  refused(reason: string, key?: string): void {
+    if (this.#isPresent) this.#remote.refused(reason, key);
+    else this.#standIn.refused(reason);
   }
 
   invalid(code: string): void {
@@ -149,7 +158,7 @@ export class FailoverDecider implements Decider {
     for (const { worker } of fleet.workers) if (!present.has(worker.name)) fleet.left(worker.name);
     for (const { name, url, dpRanks, isReady } of workers) {
       fleet.appeared({ name, url, dpRanks });
-      fleet.setHealthy(name, isReady);
+      fleet.setCircuit(name, isReady ? "closed" : "open");
     }
   }
 
@@ -164,8 +173,10 @@ export class FailoverDecider implements Decider {
 
   /** There is nobody to ask about the request: it is tried again by the stand-in, or it is over. */
   #endOrphan(led: LedRequest, end: AttemptEnd): void {
-    const isFailure = end.outcome === "failed" || end.outcome === "rejected";
-    if (isFailure && end.mayRetry !== false && end.ttftMs === undefined) this.#standInFor(led);
+    const { outcome, mayRetry, ttftMs, continuation } = end;
+    const isRepeatable = (outcome === "failed" || outcome === "rejected") && mayRetry !== false && ttftMs === undefined;
+    if (continuation !== undefined) led.request = { ...led.request, ...continuation };
+    if (isRepeatable || continuation !== undefined) this.#standInFor(led);
     else {
       this.#orphaned.offer();
       this.#orphaned.end(end.outcome);
@@ -184,7 +195,7 @@ export class FailoverDecider implements Decider {
 
 /** A request with whoever decides about it. */
 class LedRequest implements DecidedRequest {
-  readonly request: OfferedRequest;
+  request: OfferedRequest;
   leader: Decider;
   /** Sent somewhere, and not back yet. */
   isPlaced = false;
@@ -214,8 +225,8 @@ class LedRequest implements DecidedRequest {
     this.#decided.shed(reason);
   }
 
-  over(): void {
+  over(notRetried?: NotRetried): void {
     this.#forget(this.request.id);
-    this.#decided.over();
+    this.#decided.over(notRetried);
   }
 }

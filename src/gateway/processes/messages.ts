@@ -1,4 +1,5 @@
-import type { AttemptEnd, GapCounts, OfferedRequest, Readiness } from "../decider.ts";
+import type { Continuation } from "../../core/open-request.ts";
+import type { AttemptEnd, OfferedRequest, Readiness } from "../decider.ts";
 
 /** Who a worker is and whether it may be given requests, as proxies remember it for when the decider is away. */
 export interface KnownWorker {
@@ -35,20 +36,45 @@ export function decodeOffer(payload: Buffer): OfferedRequest {
   return { ...rest, sequence: new Uint32Array(bytes.buffer) };
 }
 
-interface WrittenEnd extends Omit<AttemptEnd, "gaps"> {
+/** Why a proxy turned a request away, and for whose key. */
+export function decodeRefusal(payload: Buffer): [reason: string, key?: string] {
+  const { reason, key } = JSON.parse(payload.toString()) as { readonly reason: string; readonly key?: string };
+  return key === undefined ? [reason] : [reason, key];
+}
+
+interface WrittenEnd extends Omit<AttemptEnd, "gaps" | "continuation"> {
   readonly gaps?: { readonly counts: readonly number[]; readonly sumSeconds: number };
+  readonly continuation?: Omit<Continuation, "sequence"> & { readonly sequence: string };
 }
 
 /** An end as JSON can carry it. */
 export function writableEnd(end: AttemptEnd): object {
-  const { gaps, ...rest } = end;
-  if (gaps === undefined) return rest;
-  return { ...rest, gaps: { counts: [...gaps.counts], sumSeconds: gaps.sumSeconds } };
+  const { gaps, continuation, ...rest } = end;
+  return {
+    ...rest,
+    ...(gaps !== undefined && { gaps: { counts: [...gaps.counts], sumSeconds: gaps.sumSeconds } }),
+    ...(continuation !== undefined && {
+      continuation: { ...continuation, sequence: hashText(continuation) },
+    }),
+  };
 }
 
 export function decodeEnd(payload: Buffer): AttemptEnd {
-  const { gaps, ...rest } = JSON.parse(payload.toString()) as WrittenEnd;
-  if (gaps === undefined) return rest;
-  const counted: GapCounts = { counts: Uint32Array.from(gaps.counts), sumSeconds: gaps.sumSeconds };
-  return { ...rest, gaps: counted };
+  const { gaps, continuation, ...rest } = JSON.parse(payload.toString()) as WrittenEnd;
+  return {
+    ...rest,
+    ...(gaps !== undefined && { gaps: { counts: Uint32Array.from(gaps.counts), sumSeconds: gaps.sumSeconds } }),
+    ...(continuation !== undefined && {
+      continuation: { ...continuation, sequence: hashesIn(continuation.sequence) },
+    }),
+  };
+}
+
+/** Hashes in a text: few streams are ever continued, so what JSON cannot carry may be written twice as long. */
+function hashText({ sequence, blocks }: Continuation): string {
+  return Buffer.from(sequence.buffer, sequence.byteOffset, 8 * blocks).toString("base64");
+}
+
+function hashesIn(text: string): Uint32Array {
+  return new Uint32Array(Uint8Array.from(Buffer.from(text, "base64")).buffer);
 }

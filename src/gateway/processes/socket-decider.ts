@@ -1,6 +1,14 @@
 import { type Socket, connect } from "node:net";
 import type { ShedReason } from "../../core/admission/types.ts";
-import type { AttemptEnd, DecidedRequest, Decider, OfferedRequest, Placement, Readiness } from "../decider.ts";
+import type {
+  AttemptEnd,
+  DecidedRequest,
+  Decider,
+  NotRetried,
+  OfferedRequest,
+  Placement,
+  Readiness,
+} from "../decider.ts";
 import { FRAME, FrameReader, FrameWriter } from "./frames.ts";
 import { type FleetNews, encodeOffer, writableEnd } from "./messages.ts";
 
@@ -92,8 +100,8 @@ export class SocketDecider implements Decider {
     this.#flush();
   }
 
-  refused(reason: string): void {
-    this.#writer.add(FRAME.refused, 0, Buffer.from(reason));
+  refused(reason: string, key?: string): void {
+    this.#writer.addJson(FRAME.refused, 0, { reason, key });
     this.#flush();
   }
 
@@ -180,7 +188,7 @@ export class SocketDecider implements Decider {
         this.#take(slot)?.shed(JSON.parse(payload.toString()) as ShedReason);
         break;
       case FRAME.over:
-        this.#take(slot)?.over();
+        this.#take(slot)?.over(payload.length === 0 ? undefined : (payload.toString() as NotRetried));
         break;
       case FRAME.fleet:
         this.#news = JSON.parse(payload.toString()) as FleetNews;

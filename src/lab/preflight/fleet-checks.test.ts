@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { checkFleet } from "./fleet-checks.ts";
 import type { FleetFacts, WorkerFacts } from "./fleet-facts.ts";
@@ -35,6 +36,12 @@ const withSecond = (changes: Partial<WorkerFacts>): FleetFacts => ({
   workers: [WELL, { ...WELL, name: "b", ...changes }],
 });
 
+/** Places in the guide that can be linked to. */
+const GUIDE = "docs/guides/troubleshooting.md";
+const ANCHORS = readFileSync(new URL(`../../../${GUIDE}`, import.meta.url), "utf8")
+  .split("\n")
+  .flatMap((line) => (line.startsWith("## ") ? [line.slice(3).toLowerCase().replaceAll(" ", "-")] : []));
+
 /** Each case breaks one thing, and only the check of that name may fail. */
 const CASES: readonly (readonly [code: string, what: string, facts: FleetFacts])[] = [
   ["reachable", "the gateway does not answer", { ...FLEET, isGatewayReachable: false }],
@@ -65,6 +72,9 @@ describe("the checks of a fleet", () => {
     expect(notPassed.map((finding) => finding.code)).toEqual([code]);
     expect(notPassed[0].advice?.length).toBeGreaterThan(10);
     expect(notPassed[0].isFatal).toBe(code !== "clocks");
+    const [path, anchor] = notPassed[0].guide?.split("#") ?? [];
+    expect(path).toBe(GUIDE);
+    expect(ANCHORS).toContain(anchor);
   });
 
   test("what nobody can tell is unavailable, not passed and not failed", () => {

@@ -5,6 +5,8 @@ import type { FleetFacts, WorkerFacts } from "./fleet-facts.ts";
 /** A check with what to do about it where it has failed. */
 export interface Finding extends Check {
   readonly advice?: string;
+  /** Where the guide says more about it. */
+  readonly guide?: string;
   /** Whether a comparison of policies means nothing as long as this has failed. */
   readonly isFatal: boolean;
 }
@@ -18,9 +20,30 @@ const LAST_BLOCK = 1;
 /** Pools are planned from what memory is left and differ a little. */
 const POOL_TOLERANCE = 0.02;
 
+const GUIDE = "docs/guides/troubleshooting.md";
+
+/** The section of the guide for each check. */
+const SECTIONS: Readonly<Record<string, string>> = {
+  reachable: "no-workers",
+  healthy: "never-ready",
+  "same-model": "models-and-block-sizes",
+  "same-block-size": "models-and-block-sizes",
+  "equal-workers": "unequal-workers",
+  tokenizer: "no-hits",
+  "kv-events": "no-events",
+  hashes: "no-hits",
+  "cache-hits": "no-hits",
+  clocks: "clocks",
+};
+
 /** Looks at everything that must hold before two policies can be compared here, in the order in which it should be mended. */
 export function checkFleet(facts: FleetFacts): Finding[] {
-  return CHECKS.map((check) => check(facts));
+  return CHECKS.map((check) => withGuide(check(facts)));
+}
+
+/** What has failed names the place in the guide. */
+function withGuide(finding: Finding): Finding {
+  return finding.status === "failed" ? { ...finding, guide: `${GUIDE}#${SECTIONS[finding.code]}` } : finding;
 }
 
 const reachable: FleetCheck = (facts) => {

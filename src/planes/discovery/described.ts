@@ -25,6 +25,10 @@ export class DescribedDiscovery implements DiscoveryPlane {
     const watch = await this.#options.plane.watch(asking);
     await asking.settled();
     return {
+      look: async () => {
+        await watch.look?.();
+        await asking.settled();
+      },
       close: async () => {
         asking.close();
         await watch.close();

@@ -40,6 +40,7 @@ export class DnsDiscovery implements DiscoveryPlane {
       if (places !== undefined) roster.replace(places.map((place) => this.#worker(place)));
     }, intervalMs);
     return {
+      look: () => watch.look(),
       close: () => {
         roster.close();
         return watch.close();

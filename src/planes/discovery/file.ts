@@ -45,6 +45,7 @@ export class FileDiscovery implements DiscoveryPlane {
       if (workers !== undefined) roster.replace(workers);
     }, intervalMs);
     return {
+      look: () => watch.look(),
       close: () => {
         roster.close();
         return watch.close();

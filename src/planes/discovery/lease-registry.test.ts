@@ -90,4 +90,20 @@ describe("the registry of leases", () => {
     expect(await call("GET", "/workers")).toEqual([404, "not mine"]);
     expect(await call("DELETE", "/register")).toEqual([404, "not mine"]);
   });
+
+  test("goes on with the leases of another registry, which end unless they are renewed here", async () => {
+    await call("POST", "/register", { name: "a", url: "http://a:1", leaseSeconds: 10 });
+    const successor = new LeaseRegistry();
+    const told: string[] = [];
+    await successor.watch({
+      appeared: ({ name }) => told.push(`appeared ${name}`),
+      changed: () => {},
+      left: (name) => told.push(`left ${name}`),
+    });
+    successor.takeOver(registry.leases);
+    expect(told).toEqual(["appeared a"]);
+    vi.advanceTimersByTime(10_000);
+    expect(told).toEqual(["appeared a", "left a"]);
+    await successor.close();
+  });
 });

@@ -6,9 +6,13 @@ import { Roster } from "./parts/roster.ts";
 import { announcedWorker, problemOf } from "./parts/worker-schema.ts";
 import type { DiscoveredWorker, DiscoveryListener, DiscoveryPlane, DiscoveryWatch } from "./types.ts";
 
-interface Lease {
+/** A worker that announced itself, and for how long at a time. */
+export interface TakenLease {
   readonly worker: DiscoveredWorker;
   readonly leaseSeconds: number;
+}
+
+interface Lease extends TakenLease {
   readonly expiry: NodeJS.Timeout;
 }
 
@@ -46,6 +50,16 @@ export class LeaseRegistry implements DiscoveryPlane, HttpMount {
     } else if (path.startsWith("/register/") && request.method === "DELETE") this.#unregister(path, response);
     else return false;
     return true;
+  }
+
+  /** All leases, for another registry to go on with. */
+  get leases(): readonly TakenLease[] {
+    return [...this.#leases.values()].map(({ worker, leaseSeconds }) => ({ worker, leaseSeconds }));
+  }
+
+  /** Takes over leases of another registry; each must be renewed here in its time. */
+  takeOver(leases: readonly TakenLease[]): void {
+    for (const { worker, leaseSeconds } of leases) this.#take(worker, leaseSeconds);
   }
 
   /** Ends all leases without telling anybody. */

@@ -6,6 +6,8 @@ export interface RegistrationOptions {
   readonly registryUrl: string;
   readonly worker: DiscoveredWorker;
   readonly leaseSeconds: number;
+  /** What the registry asks for, where it asks for a token. */
+  readonly token?: string | undefined;
   /** The registry could not be told; it is tried again. */
   readonly problem?: (message: string) => void;
 }
@@ -62,13 +64,18 @@ export class Registration {
 
   async #send(method: "POST" | "DELETE", url: string, body?: string): Promise<boolean> {
     const answerMs = Math.min(this.#renewMs, LONGEST_ANSWER_MS);
-    const headers = { "content-type": "application/json" };
+    const { token } = this.#options;
+    const headers = {
+      ...(body !== undefined && { "content-type": "application/json" }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    };
     try {
       const answer = await request(url, {
         method,
         headersTimeout: answerMs,
         bodyTimeout: answerMs,
-        ...(body !== undefined && { body, headers }),
+        headers,
+        ...(body !== undefined && { body }),
       });
       const text = await answer.body.text();
       if (answer.statusCode === 200) {

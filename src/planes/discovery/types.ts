@@ -40,6 +40,8 @@ export interface DiscoveryListener {
 }
 
 export interface DiscoveryWatch {
+  /** Looks again now; absent where changes are told as they happen. */
+  look?(): Promise<void>;
   /** Nothing is told after this. */
   close(): Promise<void>;
 }

@@ -54,3 +54,8 @@ export function requestSubjects(prefix: string, worker: string): RequestSubjects
   const part = subjectPart(worker);
   return { requests: `${prefix}.requests.${part}`, control: `${prefix}.control.${part}` };
 }
+
+/** What gateways before one fleet tell each other. */
+export function peerSubject(prefix: string): string {
+  return `${prefix}.peers`;
+}

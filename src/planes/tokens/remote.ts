@@ -100,7 +100,7 @@ export class RemoteTokens implements PromptTokens {
     const { model, dialect } = this.#options;
     const named = model === undefined ? {} : { model };
     if (prompt.kind === "text") return { ...named, prompt: prompt.text, add_special_tokens: true };
-    const { messages, tools, templateArguments, addsGenerationPrompt = true } = prompt;
+    const { messages, tools, templateArguments, addsGenerationPrompt = true, continuesFinalMessage } = prompt;
     const written = this.#template?.render(prompt);
     if (written !== undefined) return { ...named, prompt: written, add_special_tokens: false };
     if (dialect === "sglang") return undefined;
@@ -108,6 +108,7 @@ export class RemoteTokens implements PromptTokens {
       ...named,
       messages: messages.map(({ role, content, source }) => source ?? { role, content }),
       add_generation_prompt: addsGenerationPrompt,
+      ...(continuesFinalMessage && { continue_final_message: true }),
       ...(tools !== undefined && { tools }),
       ...(templateArguments !== undefined && { chat_template_kwargs: templateArguments }),
     };

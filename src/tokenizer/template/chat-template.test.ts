@@ -22,6 +22,16 @@ describe("a chat template", () => {
     );
   });
 
+  test("leaves an answer open if told so, behind the header it would have had", () => {
+    const messages = [
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "Well, " },
+    ];
+    expect(qwen.render({ kind: "chat", messages, continuesFinalMessage: true, addsGenerationPrompt: false })).toBe(
+      `${chat(qwen, messages[0])}Well, `,
+    );
+  });
+
   test("gives templates the arguments of tool calls as objects, as engines do", () => {
     const call = { id: "1", type: "function", function: { name: "add", arguments: '{"a":1,"b":[2]}' } };
     const text = chat(

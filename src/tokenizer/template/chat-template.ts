@@ -36,6 +36,7 @@ export class ChatTemplate {
 
   /** The chat as text; undefined if the template refuses it, as an engine would. */
   render(prompt: ChatPrompt): string | undefined {
+    if (prompt.continuesFinalMessage) return this.#continued(prompt);
     const { messages, tools, templateArguments, addsGenerationPrompt = true } = prompt;
     const context = {
       ...this.#specialTokens,
@@ -60,6 +61,13 @@ export class ChatTemplate {
     } catch {
       return undefined;
     }
+  }
+
+  /** As engines do it: the header of an answer, and the beginning of the answer behind it. */
+  #continued(open: ChatPrompt): string | undefined {
+    const { messages, continuesFinalMessage: _, ...prompt } = open;
+    const asked = this.render({ ...prompt, messages: messages.slice(0, -1), addsGenerationPrompt: true });
+    return asked === undefined ? undefined : asked + (messages.at(-1)?.content ?? "");
   }
 
   #asEnginesSeeIt({ role, content, source }: ChatMessage): Json {

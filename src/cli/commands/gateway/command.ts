@@ -1,12 +1,10 @@
 import { Command, Option } from "commander";
 import type { Terminal } from "../../terminal.ts";
 import { ALIAS_FLAGS } from "./dynamo-aliases.ts";
-import { serveGateway } from "./serve-gateway.ts";
-import { resolveSettings } from "./setting-sources.ts";
-import { type GatewaySettings, settingKeys } from "./settings.ts";
-import { settled } from "./settled-settings.ts";
-import { startProcesses } from "./supervisor.ts";
+import { type GivenSettings, flagName, settingKeys } from "./settings.ts";
+import { Supervisor } from "./supervisor.ts";
 import { untilStopped } from "./stop-signal.ts";
+import { readWritten } from "./written-settings.ts";
 
 /** `warmpath gateway`: the router in front of real or simulated engines. */
 export function gatewayCommand(terminal: Terminal): Command {
@@ -14,7 +12,7 @@ export function gatewayCommand(terminal: Terminal): Command {
     "Serve the OpenAI API in front of several engines, each request where it is answered soonest.",
   );
   for (const { key, about, kind, default: value } of settingKeys()) {
-    const name = kebab(key);
+    const name = flagName(key);
     const isOn = value === "true";
     if (kind === "list") command.option(`--${name} <value>`, about, collect);
     else if (kind === "flag") command.option(isOn ? `--no-${name}` : `--${name}`, isOn ? `do not ${about}` : about);
@@ -42,58 +40,38 @@ export function gatewayCommand(terminal: Terminal): Command {
 
 async function run(command: Command, terminal: Terminal): Promise<void> {
   const { config, json, ...flags } = givenFlags(command);
-  const written = await resolveSettings({
-    flags,
-    environment: process.env,
-    file: config as string | undefined,
-  });
-  const { settings, notes } = await settled(written.settings);
-  for (const note of [...written.notes, ...notes]) terminal.printError(note);
-  await serve(settings, json === true, terminal);
-}
-
-async function serve(settings: GatewaySettings, isJson: boolean, terminal: Terminal): Promise<void> {
+  const sources = { flags, file: config as string | undefined };
   const log = (line: string): void => terminal.printError(line);
-  const running = await (settings.processes === 1 ? serveGateway(settings, log) : startProcesses(settings, log));
-  announce({ ...running, settings }, isJson, terminal);
+  const { settings, notes } = await readWritten({ ...sources, environment: process.env });
+  for (const note of notes) log(note);
+  const starting = Supervisor.start({ settings, sources, log });
+  process.on("SIGHUP", () => void starting.then((supervisor) => supervisor.reload()));
+  process.on("SIGUSR2", () => void starting.then((supervisor) => supervisor.restart()));
+  const supervisor = await starting;
+  announce(supervisor, json === true, terminal);
   await untilStopped();
-  log(`stopping: requests under way have ${settings.drainSeconds} s`);
-  await running.close();
+  log(`stopping: requests under way have ${supervisor.settings.drainSeconds} s`);
+  await supervisor.close();
 }
 
-function announce(
-  running: {
-    url: string;
-    adminUrl: string;
-    settings: GatewaySettings;
-    deciderPid?: number;
-    proxyPids?: readonly number[];
-  },
-  isJson: boolean,
-  terminal: Terminal,
-): void {
-  const { url, adminUrl, settings } = running;
+function announce(supervisor: Supervisor, isJson: boolean, terminal: Terminal): void {
+  const { url, adminUrl, deciderPid, proxyPids, settings } = supervisor;
+  const { policy, processes, set } = settings;
   if (isJson) {
-    const { policy, processes } = settings;
-    const { deciderPid, proxyPids } = running;
     terminal.print(JSON.stringify({ url, adminUrl, policy, processes, pid: process.pid, deciderPid, proxyPids }));
     return;
   }
   terminal.print(`gateway  ${url}/v1`);
   terminal.print(`admin    ${adminUrl}/admin/workers`);
-  terminal.print(`policy   ${[settings.policy, ...settings.set].join("  ")}`);
+  terminal.print(`policy   ${[policy, ...set].join("  ")}`);
 }
 
 /** Only what was written: a default must not hide what the environment or a file says. */
-function givenFlags(command: Command): Record<string, unknown> {
+function givenFlags(command: Command): GivenSettings {
   const values: Record<string, unknown> = command.opts();
   return Object.fromEntries(Object.entries(values).filter(([key]) => command.getOptionValueSource(key) === "cli"));
 }
 
 function collect(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), value];
-}
-
-function kebab(key: string): string {
-  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

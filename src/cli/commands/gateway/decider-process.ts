@@ -1,23 +1,29 @@
-/** The process that decides for all proxies of a gateway; started by `supervisor.ts`. */
+/** The process that decides for all proxies of a gateway; started by `supervisor.ts`, which also ends it, after them. */
 import { rm } from "node:fs/promises";
 import { DeciderServer } from "../../../gateway/processes/decider-server.ts";
 import { startDecider } from "./compose.ts";
-import { ownRole, tellParent } from "./process-roles.ts";
+import { ParentReload } from "./parent-reload.ts";
+import { accountLine, runServingProcess } from "./serving-process.ts";
 
-const { settings, socket } = ownRole();
-
-// The proxies end first; whoever started this process says when.
-for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => {});
-process.on("disconnect", () => process.exit(0));
-
-try {
-  const deciding = await startDecider(settings, (line) => tellParent({ kind: "log", line }));
-  const server = new DeciderServer(deciding.decider);
+await runServingProcess(async ({ settings, socket, estate, reloads }, log) => {
+  const reloading = new ParentReload(reloads);
+  const deciding = await startDecider(settings, log, { reloading, estate });
+  const server = new DeciderServer(deciding.decider, deciding.front);
   await rm(socket, { force: true });
   await server.listen(socket);
-  tellParent({ kind: "serving", url: deciding.adminUrl });
-} catch (error) {
-  tellParent({ kind: "failed", message: error instanceof Error ? error.message : String(error) });
-  process.exitCode = 1;
-  process.disconnect();
-}
+  return {
+    url: "",
+    adminUrl: deciding.adminUrl,
+    reloaded: ({ settings: changed, reloads: history }) => {
+      deciding.apply(changed);
+      reloading.heard(history);
+    },
+    estate: () => deciding.estate(),
+    retire: async () => {
+      await deciding.freeze();
+      await server.unused();
+      await deciding.close();
+      log(`the decider ${process.pid} has ended: ${accountLine(deciding.decider.router.accounting)}`);
+    },
+  };
+});

@@ -13,6 +13,10 @@ import { kubernetesOptions } from "./kubernetes-option.ts";
 export interface Discovery {
   readonly planes: readonly DiscoveryPlane[];
   readonly mounts: readonly HttpMount[];
+  /** Those that are named one by one. */
+  readonly named: StaticDiscovery;
+  /** Those that announce themselves. */
+  readonly registry?: LeaseRegistry;
 }
 
 const LOOK_MS = 2000;
@@ -20,25 +24,29 @@ const LOOK_MS = 2000;
 /** Reads what `--discover` says; workers named by flags are found in any case. All but those that register are asked. */
 export function createDiscovery(workers: readonly DiscoveredWorker[], source: string | undefined): Discovery {
   const described = (plane: DiscoveryPlane): DiscoveryPlane => new DescribedDiscovery({ plane, intervalMs: LOOK_MS });
-  const named = described(new StaticDiscovery(workers));
-  if (source === undefined) return { planes: [named], mounts: [] };
+  const named = new StaticDiscovery(workers);
+  const found = (plane?: DiscoveryPlane): Discovery => ({
+    planes: [described(named), ...(plane === undefined ? [] : [described(plane)])],
+    mounts: [],
+    named,
+  });
+  if (source === undefined) return found();
   const [, kind = source, rest = ""] = /^([a-z]+):(.+)$/.exec(source) ?? [];
   switch (kind) {
     case "registration": {
       const registry = new LeaseRegistry();
-      return { planes: [named, registry], mounts: [registry] };
+      return { planes: [described(named), registry], mounts: [registry], named, registry };
     }
     case "file":
-      return { planes: [named, described(new FileDiscovery({ path: rest, intervalMs: LOOK_MS }))], mounts: [] };
+      return found(new FileDiscovery({ path: rest, intervalMs: LOOK_MS }));
     case "kubernetes":
-      return { planes: [named, described(new KubernetesDiscovery(kubernetesOptions(rest, process.env)))], mounts: [] };
+      return found(new KubernetesDiscovery(kubernetesOptions(rest, process.env)));
     case "srv":
-      return { planes: [named, described(new DnsDiscovery({ name: rest, intervalMs: LOOK_MS }))], mounts: [] };
+      return found(new DnsDiscovery({ name: rest, intervalMs: LOOK_MS }));
     case "dns": {
       const [, name, port] = /^(.+):(\d+)$/.exec(rest) ?? [];
       if (name === undefined) break;
-      const looked = new DnsDiscovery({ name, port: Number(port), intervalMs: LOOK_MS });
-      return { planes: [named, described(looked)], mounts: [] };
+      return found(new DnsDiscovery({ name, port: Number(port), intervalMs: LOOK_MS }));
     }
   }
   const forms = "file:PATH, dns:NAME:PORT, srv:NAME, kubernetes:service=NAME,… or registration";

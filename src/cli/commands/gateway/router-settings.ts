@@ -1,10 +1,11 @@
-import type { Watermarks } from "../../../core/admission/types.ts";
+import type { AdmissionRules, Watermarks } from "../../../core/admission/types.ts";
 import { DEFAULT_WATERMARKS } from "../../../core/admission/types.ts";
 import { NS_PER_SECOND } from "../../../core/clock.ts";
 import { WarmpathError } from "../../../core/errors.ts";
 import { createPolicy } from "../../../core/policy/registry.ts";
 import type { Policy } from "../../../core/policy/types.ts";
 import { Router } from "../../../core/router.ts";
+import type { RetryBudgetOptions } from "../../../gateway/retry-budget.ts";
 import type { GatewaySettings } from "./settings.ts";
 
 /** Candidate rows per record that there is room for on average; a larger fleet keeps fewer full records. */
@@ -13,7 +14,7 @@ const WATERMARKS = ["batchSlotsFraction", "prefillTokens", "prefillStepFraction"
 
 /** The router that the settings describe. */
 export function createRouter(settings: GatewaySettings): Router {
-  const { blockTokens, maxWorkers, indexBlocks, admission, records, recordsKept, seed, maxAttempts } = settings;
+  const { blockTokens, maxWorkers, indexBlocks, records, recordsKept, seed, maxAttempts } = settings;
   const candidateRows = recordsKept * Math.min(maxWorkers, ROWS_PER_RECORD);
   return new Router(createPolicyFrom(settings), {
     blockTokens,
@@ -22,12 +23,22 @@ export function createRouter(settings: GatewaySettings): Router {
     maxAttempts,
     seed,
     records: { detail: records, capacity: recordsKept, candidateRows },
-    admission: {
-      mode: admission,
-      watermarks: watermarksFrom(settings.watermark),
-      queue: { maxRequests: settings.queueRequests, maxWaitNs: settings.queueSeconds * NS_PER_SECOND },
-    },
+    admission: rulesFrom(settings),
   });
+}
+
+/** Who is let in. */
+export function rulesFrom(settings: GatewaySettings): AdmissionRules {
+  return {
+    mode: settings.admission,
+    watermarks: watermarksFrom(settings.watermark),
+    queue: { maxRequests: settings.queueRequests, maxWaitNs: settings.queueSeconds * NS_PER_SECOND },
+  };
+}
+
+/** How much may be tried again, over all requests. */
+export function retryBudgetFrom(settings: GatewaySettings): RetryBudgetOptions {
+  return { share: settings.retryBudgetPercent / 100, perSecond: settings.retryBudgetPerSecond };
 }
 
 /** The policy with the knobs that were set. */

@@ -11,7 +11,7 @@ export interface ServingGateway {
 /** Starts a gateway in this process. */
 export async function serveGateway(settings: GatewaySettings, log: Log = () => {}): Promise<ServingGateway> {
   const deciding = await startDecider(settings, log);
-  const proxy = await startProxy(settings, deciding.decider).catch(async (error: unknown) => {
+  const proxy = await startProxy(settings, deciding.front, "request-", log).catch(async (error: unknown) => {
     await deciding.close();
     throw error;
   });

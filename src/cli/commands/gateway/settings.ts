@@ -2,7 +2,9 @@ import { z } from "zod";
 import type { AdmissionMode } from "../../../core/admission/types.ts";
 import { POLICIES } from "../../../core/policy/registry.ts";
 import type { RecordDetail } from "../../../core/record/decision-log.ts";
+import { DEFAULT_OUTLIERS } from "../../../gateway/health/outlier-detector.ts";
 import { DEFAULT_LIMITS } from "../../../gateway/limits.ts";
+import { DEFAULT_RETRY_BUDGET } from "../../../gateway/retry-budget.ts";
 import { inputProblem } from "../../input-problem.ts";
 import { NATS_URL } from "../../nats-option.ts";
 
@@ -37,8 +39,27 @@ const policies = POLICIES.map(({ name }) => name);
 const settingsSchema = z.strictObject({
   host: text().default("127.0.0.1").describe("address to serve on; 0.0.0.0 for every interface"),
   port: port().default(8000).describe("port of the OpenAI API, /health, /ready and /metrics; 0 takes any"),
-  adminHost: text().default("127.0.0.1").describe("address of the admin API; whoever reaches it may change things"),
+  adminHost: text().default("127.0.0.1").describe("address of the admin API; any but this machine's own needs a token"),
   adminPort: port().default(8900).describe("port of the admin API; 0 takes any"),
+  adminTokenFile: text()
+    .optional()
+    .describe(
+      "file with the token that the admin API asks for; else it is in WARMPATH_ADMIN_TOKEN, or none is asked for",
+    ),
+  apiKeys: text()
+    .optional()
+    .describe(
+      "file with the API keys that clients need, as warmpath key writes entries for it; read again when it changes",
+    ),
+  saltByKey: flag().default(false).describe("keep the caches of API keys apart, by a cache_salt for each"),
+  upstreamKeyFile: text()
+    .optional()
+    .describe(
+      "file with the key that engines ask for, sent in place of the client's; else it is in WARMPATH_UPSTREAM_KEY, if anywhere",
+    ),
+  tlsCert: text().optional().describe("certificate and chain in PEM: serves HTTPS; read again when it changes"),
+  tlsKey: text().optional().describe("its private key in PEM"),
+  publicMetrics: flag().default(true).describe("serve /metrics beside the API too, and not on the admin API alone"),
   worker: list()
     .default([])
     .describe(
@@ -75,6 +96,14 @@ const settingsSchema = z.strictObject({
     .describe(
       "how requests reach workers: http, or for our own workers nats (the event plane's server) or nats://HOST:PORT",
     ),
+  peerPlane: z
+    .union([z.enum(["none", "nats"]), z.string().regex(NATS_URL)], {
+      error: "must be none, nats or nats://HOST:PORT",
+    })
+    .default("none")
+    .describe(
+      "how this gateway and others before the same workers tell each other of their requests: none, nats (the event plane's server) or nats://HOST:PORT",
+    ),
   natsPrefix: text().default("warmpath").describe("first part of all subjects on NATS; one for each fleet"),
   scrapeLoad: flag()
     .default(true)
@@ -91,6 +120,20 @@ const settingsSchema = z.strictObject({
       "from where on a worker is busy, NAME=VALUE (batchSlotsFraction, prefillTokens, prefillStepFraction, kvBlocksFraction); repeatable",
     ),
   maxAttempts: count().default(3).describe("workers a request may be tried on before its first byte"),
+  retryBudgetPercent: number(z.number().min(0).max(1000))
+    .default(100 * DEFAULT_RETRY_BUDGET.share)
+    .describe("retries over all requests, as a share of those that came in the last ten seconds"),
+  retryBudgetPerSecond: number(z.number().min(0))
+    .default(DEFAULT_RETRY_BUDGET.perSecond)
+    .describe("retries a second beside that share, however few requests come"),
+  migrateStreams: flag()
+    .default(false)
+    .describe(
+      "continue a stream on another worker, once, if its own is lost; x-warmpath-migrate says it for one request",
+    ),
+  maxEjectedPercent: number(z.number().min(0).max(100))
+    .default(100 * DEFAULT_OUTLIERS.maxEjectedShare)
+    .describe("share of the fleet that may be shut out for failing more than the rest of it"),
   maxWorkers: count().default(256).describe("replicas there is room for"),
   indexBlocks: count()
     .default(1_048_576)
@@ -119,6 +162,16 @@ const settingsSchema = z.strictObject({
   clientStallSeconds: seconds()
     .default(DEFAULT_LIMITS.clientStallMs / 1000)
     .describe("how long a client may leave its stream unread"),
+  headerSeconds: seconds()
+    .default(DEFAULT_LIMITS.headerMs / 1000)
+    .describe("how long the headers of a request may take to arrive, or a new connection to send any"),
+  requestSeconds: seconds()
+    .default(DEFAULT_LIMITS.requestMs / 1000)
+    .describe("how long a whole request may take to arrive"),
+  maxConnections: count()
+    .default(DEFAULT_LIMITS.maxConnections)
+    .describe("client connections at once, in each process, whatever they do"),
+  maxConnectionsPerAddress: count().optional().describe("of those, from one address; behind a proxy all come from one"),
   drainSeconds: number(z.number().min(0).max(86_400))
     .default(30)
     .describe("time for requests under way to end after SIGTERM"),
@@ -137,6 +190,13 @@ export interface GatewaySettings {
   readonly port: number;
   readonly adminHost: string;
   readonly adminPort: number;
+  readonly adminTokenFile?: string | undefined;
+  readonly apiKeys?: string | undefined;
+  readonly saltByKey: boolean;
+  readonly upstreamKeyFile?: string | undefined;
+  readonly tlsCert?: string | undefined;
+  readonly tlsKey?: string | undefined;
+  readonly publicMetrics: boolean;
   readonly worker: readonly string[];
   readonly discover?: string | undefined;
   readonly policy: string;
@@ -146,6 +206,7 @@ export interface GatewaySettings {
   readonly tokenizer: string;
   readonly eventPlane: string;
   readonly requestPlane: string;
+  readonly peerPlane: string;
   readonly natsPrefix: string;
   readonly scrapeLoad: boolean;
   readonly admission: AdmissionMode;
@@ -153,6 +214,10 @@ export interface GatewaySettings {
   readonly queueSeconds: number;
   readonly watermark: readonly string[];
   readonly maxAttempts: number;
+  readonly retryBudgetPercent: number;
+  readonly retryBudgetPerSecond: number;
+  readonly migrateStreams: boolean;
+  readonly maxEjectedPercent: number;
   readonly maxWorkers: number;
   readonly indexBlocks: number;
   readonly records: RecordDetail;
@@ -166,6 +231,10 @@ export interface GatewaySettings {
   readonly gapSeconds: number;
   readonly answerSeconds: number;
   readonly clientStallSeconds: number;
+  readonly headerSeconds: number;
+  readonly requestSeconds: number;
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress?: number | undefined;
   readonly drainSeconds: number;
   readonly healthSeconds: number;
   readonly processes: number;
@@ -179,6 +248,11 @@ export function readSettings(given: GivenSettings): WrittenSettings {
   const { data, error } = settingsSchema.safeParse(given);
   if (error !== undefined) throw inputProblem(error, given, "see warmpath gateway --help");
   return data;
+}
+
+/** The flag of a setting, without its dashes. */
+export function flagName(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
 /** The keys with what is said about each, for help and reference. */

@@ -103,6 +103,32 @@ describe("warmpath run", () => {
     expect(cellsWithRecords.size).toBe(4);
   });
 
+  test("writes AIPerf's files of every cell if asked, and leaves none of an earlier run behind", async () => {
+    const folder = temporaryFolder();
+    const experiment = fileOf(EXPERIMENT, folder);
+    const out = join(folder, "results");
+    const narrow = ["--levels", "4", "--runs", "1"];
+    const { code, errors } = await run(experiment, "--out", out, "--aiperf", ...narrow);
+    expect({ code, errors }).toEqual({ code: 0, errors: [] });
+    const { content } = await readResults(out);
+    for (const { arm, accounting } of content?.cells ?? []) {
+      const cell = join(out, "aiperf", arm, "concurrency-4-workers-2", "run-1");
+      const summary = JSON.parse(readFileSync(join(cell, "profile_export_aiperf.json"), "utf8")) as {
+        request_count: { avg: number };
+      };
+      expect(summary.request_count.avg).toBe(accounting.completed);
+      const lines = readFileSync(join(cell, "profile_export.jsonl"), "utf8").trim().split("\n");
+      expect(lines.length).toBeGreaterThanOrEqual(accounting.offered);
+      expect(readFileSync(join(cell, "profile_export_aiperf.csv"), "utf8")).toContain("Time to First Token");
+    }
+    expect(content?.cells).toHaveLength(2);
+    await run(experiment, "--out", out, "--fresh", ...narrow);
+    expect(existsSync(join(out, "aiperf"))).toBe(false);
+    const refused = await run(experiment, "--aiperf");
+    expect(refused.code).toBe(2);
+    expect(refused.errors.join()).toContain("--aiperf has no effect: nothing is written without --out");
+  });
+
   test("can be narrowed, and prints JSON for machines", async () => {
     const { out } = await run(fileOf(EXPERIMENT), "--arms", "kv", "--levels", "8", "--runs", "2", "--json");
     const { cellsFinished, cells } = JSON.parse(out) as {

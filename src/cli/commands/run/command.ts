@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { Command } from "commander";
 import { narrowed } from "../../../lab/experiment/cells.ts";
 import { changed, type Changes } from "../../../lab/experiment/changes.ts";
@@ -10,6 +11,8 @@ import { meanSequenceTokens, type PreparedTrace } from "../../../lab/experiment/
 import { describeProvenance } from "../../../workload/trace/provenance.ts";
 import { packageVersion } from "../../package-version.ts";
 import type { Colours, Terminal } from "../../terminal.ts";
+import { collectInput } from "../report/collect-input.ts";
+import { AIPERF_FOLDER, writeAiperf } from "../report/write-aiperf.ts";
 import { EndpointTarget } from "./endpoint/endpoint-target.ts";
 import { LocalTarget } from "./local/local-target.ts";
 import { amount, count, numberList, oneOf, textList, wholeNumber } from "./options.ts";
@@ -36,6 +39,7 @@ interface RunOptions extends SuiteOptions {
   readonly cacheState?: CacheState;
   readonly order?: CellOrder;
   readonly fresh?: boolean;
+  readonly aiperf?: boolean;
 }
 
 /** `warmpath run`: an experiment, from its file to a results folder. */
@@ -53,6 +57,7 @@ export function runCommand(terminal: Terminal): Command {
       "write results.json, provenance.json and records.jsonl.gz there; goes on with a run cut short",
     )
     .option("--fresh", "run cells again that an earlier run in that folder has finished")
+    .option("--aiperf", "also write AIPerf's files of every cell, below aiperf/ in that folder")
     .option("--plan", "print the memory plan and run nothing")
     .option("--compare-published", "print the preset's published table beside the results")
     .option("--levels <list>", "only these levels, such as 60,120", numberList("--levels"))
@@ -109,6 +114,7 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
     return runSuite(input, options, terminal);
   }
   refuse(SUITE_ONLY, options, `${name} is not a suite`);
+  if (options.out === undefined) refuse(["aiperf"], options, "nothing is written without --out");
   const file = experimentOf(input, terminal);
   const isLive = options.on !== "simulation";
   if (!isLive) refuse(LIVE_ONLY, options, "--on simulation has no such thing");
@@ -130,6 +136,7 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
     command: ["warmpath", "run", name, ...process.argv.slice(process.argv.indexOf(name) + 1)].join(" "),
     version: packageVersion(),
   });
+  if (options.aiperf === true && options.out !== undefined) await exportAiperf(options.out, say);
   if (options.json === true)
     terminal.print(JSON.stringify(outcomeJson(experiment.name, outcome, table, options), null, 2));
   else
@@ -137,6 +144,13 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
   if (outcome.interrupted) outcome.raiseAgain();
   const [refused] = outcome.refused;
   if (refused !== undefined) throw invalid(`arm ${refused[0]} was not measured: ${refused[1]}`);
+}
+
+/** Writes every finished cell as AIPerf would have. */
+async function exportAiperf(out: string, say: (line: string) => void): Promise<void> {
+  const input = await collectInput([out], { mode: "pool" });
+  for (const problem of input.problems) say(problem);
+  await writeAiperf(input, join(out, AIPERF_FOLDER));
 }
 
 /** Whatever is driven in real time. */
@@ -179,6 +193,7 @@ const EXPERIMENT_ONLY = [
   "cacheState",
   "order",
   "fresh",
+  "aiperf",
 ] as const;
 
 /** An option that would be ignored is refused. */

@@ -12,6 +12,7 @@ import {
   writeResults,
 } from "../../../lab/results/store.ts";
 import { type Json, type Provenance, RESULTS_SCHEMA_VERSION, type ResultsFile } from "../../../lab/results/types.ts";
+import { AIPERF_FOLDER } from "../report/write-aiperf.ts";
 import { type FinishedCell, recordsPart } from "./cell-job.ts";
 import { invalid } from "./experiment-file.ts";
 
@@ -80,7 +81,7 @@ export class ResultsFolder {
       ? { ...before, resumed: [...before.resumed, { at: now, finishedCells: finished.length }] }
       : { key, startedAt: now, resumed: [] };
     // What an earlier run has left must not be mistaken for this one's.
-    const stale = isResumed ? [] : [RESULTS_FILE, PROVENANCE_FILE, RECORDS_FILE, CELLS_FOLDER];
+    const stale = isResumed ? [] : [RESULTS_FILE, PROVENANCE_FILE, RECORDS_FILE, AIPERF_FOLDER, CELLS_FOLDER];
     for (const name of stale) await rm(join(folder, name), { recursive: true, force: true });
     await mkdir(join(folder, CELLS_FOLDER), { recursive: true });
     await writeJson(join(folder, CELLS_FOLDER, RUN_FILE), state);

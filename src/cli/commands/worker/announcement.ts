@@ -4,6 +4,7 @@ import { SELF_DESCRIPTION_PATH } from "../../../planes/discovery/parts/self-desc
 import type { DiscoveredWorker, WorkerEvents } from "../../../planes/discovery/types.ts";
 import type { EngineLimits } from "../../../sim/engine/profile.ts";
 import { type Routes, respondJson } from "../../../worker/http-reply.ts";
+import { ownAdminToken } from "../../secrets.ts";
 import type { WorkerSettings } from "./settings.ts";
 
 export interface Announced {
@@ -28,7 +29,7 @@ export function announcement(
   const url = settings.advertise ?? reachable(worker.url);
   const events = eventsOf(settings, worker, url);
   const described = { ...descriptionOf(worker, url), ...(events !== undefined && { events }) };
-  return new Registration({ registryUrl, leaseSeconds, problem, worker: described });
+  return new Registration({ registryUrl, leaseSeconds, problem, worker: described, token: ownAdminToken() });
 }
 
 /** Where whoever asks gets to know what the worker is, under the address that was asked. */

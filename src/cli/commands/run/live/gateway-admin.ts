@@ -1,5 +1,6 @@
 import { WarmpathError } from "../../../../core/errors.ts";
 import { field } from "../../../../wire/openai-usage.ts";
+import { bearer, ownAdminToken } from "../../../secrets.ts";
 import { httpJson } from "./http-page.ts";
 
 /** A worker as the gateway's admin API describes it. */
@@ -49,7 +50,11 @@ export class GatewayAdmin {
   }
 
   async setPolicy(policy: string, parameters: Readonly<Record<string, number | string>>): Promise<void> {
-    await httpJson(`${this.#url}/admin/policy`, { method: "PUT", body: { policy, parameters } });
+    await httpJson(`${this.#url}/admin/policy`, {
+      method: "PUT",
+      body: { policy, parameters },
+      headers: bearer(ownAdminToken()),
+    });
   }
 
   /** The settings that the gateway was started with. */
@@ -58,7 +63,7 @@ export class GatewayAdmin {
   }
 
   async #get(what: string): Promise<unknown> {
-    return await httpJson(`${this.#url}/admin/${what}`);
+    return await httpJson(`${this.#url}/admin/${what}`, { headers: bearer(ownAdminToken()) });
   }
 
   #foreign(): WarmpathError {

@@ -5,14 +5,19 @@ const TIMEOUT_MS = 5000;
 /** The body of an address that answers with 2xx; rejects with one line otherwise. */
 export async function httpText(
   url: string,
-  options: { readonly method?: "GET" | "POST" | "PUT"; readonly body?: unknown } = {},
+  options: {
+    readonly method?: "GET" | "POST" | "PUT";
+    readonly body?: unknown;
+    readonly headers?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<string> {
-  const { method = "GET", body } = options;
+  const { method = "GET", body, headers = {} } = options;
   const response = await request(url, {
     method,
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
-    ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
+    headers: { ...headers, ...(body !== undefined && { "content-type": "application/json" }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
   const text = await response.body.text();
   if (response.statusCode >= 200 && response.statusCode < 300) return text;
