@@ -1,8 +1,15 @@
-/** `npm run fuzz -- --cases N [--seed S] [--parser NAME]`: every parser in a process of its own, watched for hangs. */
+/**
+ * `npm run fuzz -- --cases N [--seed S] [--parser NAME] [--record]`: every parser in a process of its own, watched for hangs; with
+ * `--record` what was borne is written into docs/reference/fuzzing.md.
+ */
 import { fork } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { REPOSITORY, runTool } from "../support/run-program.ts";
 import { PARSERS } from "./parsers.ts";
+import { recorded } from "./record.ts";
 import { describeFailure, runCases } from "./run-cases.ts";
 
 /** Cases between two signs of life; if the next one does not come, it is one of these that hangs. */
@@ -16,6 +23,7 @@ const { values } = parseArgs({
     cases: { type: "string", default: "100000" },
     seed: { type: "string", default: "1" },
     parser: { type: "string", multiple: true },
+    record: { type: "boolean", default: false },
     child: { type: "boolean", default: false },
   },
 });
@@ -31,6 +39,14 @@ async function report(name: string): Promise<void> {
   const tookSeconds = ((performance.now() - startedMs) / 1000).toFixed(0);
   console.log(problem ?? `${name}: ${cases} cases from seed ${seed}, no crash, no hang, ${tookSeconds} s`);
   if (problem !== undefined) process.exitCode = 1;
+  else if (values.record) await record(name);
+}
+
+async function record(parser: string): Promise<void> {
+  const path = join(REPOSITORY, "docs", "reference", "fuzzing.md");
+  const day = new Date().toISOString().slice(0, 10);
+  await writeFile(path, recorded(await readFile(path, "utf8"), { parser, cases, seed, day }));
+  await runTool("oxfmt", [path]);
 }
 
 /** Runs one parser's cases; what is wrong, if anything. */

@@ -36,8 +36,8 @@ export function mutated(rng: Rng, corpus: Corpus): Uint8Array {
   return bytes.subarray(0, MOST_BYTES);
 }
 
-/** A corpus of texts. */
-export function corpusOf(inputs: readonly (string | Uint8Array)[], words: readonly string[]): Corpus {
+/** A corpus of texts and bytes. */
+export function corpusOf(inputs: readonly (string | Uint8Array)[], words: readonly (string | Uint8Array)[]): Corpus {
   const encoder = new TextEncoder();
   const bytesOf = (input: string | Uint8Array): Uint8Array =>
     typeof input === "string" ? encoder.encode(input) : input;

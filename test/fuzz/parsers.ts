@@ -21,10 +21,13 @@ import {
 import { TensorRtDecoder } from "../../src/wire/kv-events/tensorrt-decoder.ts";
 import { encodeTensorRtEvent } from "../../src/wire/kv-events/tensorrt-encoder.ts";
 import { parseMooncakeTrace, writeMooncakeRow } from "../../src/wire/mooncake-trace.ts";
+import { continuationObstacle, continuedBody } from "../../src/wire/openai-continuation.ts";
 import { parseGenerationRequest, withUsageAsked } from "../../src/wire/openai-request.ts";
 import { encodeUsageEvent } from "../../src/wire/openai-reply.ts";
+import { decodePeerMessage, encodePeerMessage } from "../../src/wire/peer-message.ts";
 import { engineLoadOf } from "../../src/wire/prometheus-text.ts";
 import { SSE_DONE, sseEvent, SseScanner } from "../../src/wire/sse.ts";
+import { StreamSplice, StreamTranscript } from "../../src/wire/stream-transcript.ts";
 import { type Corpus, corpusOf } from "./mutation.ts";
 
 /** One parser under fuzzing. It may refuse what it likes, as a value; it may not throw, hang, or contradict itself. */
@@ -90,6 +93,9 @@ const jsonBodies: FuzzedParser = {
       // What is sent on must still be what was sent in, with the usage asked for.
       const asked = jsonOf(withUsageAsked(bytes, body as object));
       must(parseGenerationRequest(kind, asked).request?.includesUsage === true, "the usage is not asked for");
+      if (continuationObstacle(kind, body as object) !== undefined) continue;
+      const rest = continuedBody(kind, body as object, { text: "so far", tokens: 2 });
+      must(parseGenerationRequest(kind, rest).request !== undefined, "the rest of an answer cannot be asked for");
     }
   },
 };
@@ -123,6 +129,30 @@ const sseBytes: FuzzedParser = {
   },
 };
 
+const OPENING = sseEvent('{"id":"x","created":1,"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}');
+
+/** A stream that is cut and goes on: whatever an engine has sent is what another goes on from, and what is joined to it. */
+const continuedStreams: FuzzedParser = {
+  name: "continued-streams",
+  corpus: corpusOf(
+    [
+      OPENING + PIECE + PIECE + USAGE + SSE_DONE,
+      PIECE + sseEvent('{"choices":[{"delta":{"tool_calls":[{"index":0}]},"finish_reason":"stop"}]}'),
+      PIECE + sseEvent('{"error":{"message":"no"}}'),
+    ],
+    ["data:", "\n\n", '"role":', '"content":"', '"usage":', '"prompt_tokens":', '"completion_tokens":', ...JSON_WORDS],
+  ),
+  parse: (bytes) => {
+    const transcript = new StreamTranscript();
+    const passed = transcript.relay(bytes);
+    must(Buffer.from(bytes).subarray(0, passed.length).equals(passed), "what is passed on is not what came");
+    must(transcript.said.tokens >= 0, "less than nothing was said");
+    const joined = new StreamSplice(transcript).relay(bytes);
+    // Whoever reads it must be able to read on.
+    new SseScanner().relay(joined);
+  },
+};
+
 const hashes = Uint32Array.of(1, 2, 3, 4);
 const tokens = Uint32Array.of(1, 2, 3, 4, 5, 6, 7, 70_000);
 const STORED = { kind: "stored", parent: Uint32Array.of(9, 9), engine: hashes, local: hashes, tier: "device" } as const;
@@ -142,8 +172,10 @@ const msgpackEvents: FuzzedParser = {
     "BlockRemoved",
     "block_hashes",
     "token_ids",
-    "\xdd\xff\xff\xff\xff",
-    "\xc6\xff\xff\xff\xff",
+    // An array, a binary and a map that say they have four thousand million entries.
+    Uint8Array.of(0xdd, 0xff, 0xff, 0xff, 0xff),
+    Uint8Array.of(0xc6, 0xff, 0xff, 0xff, 0xff),
+    Uint8Array.of(0xdf, 0xff, 0xff, 0xff, 0xff),
   ]),
   parse: (bytes) => {
     const decoder = new EngineDecoder(BLOCK_TOKENS);
@@ -216,6 +248,28 @@ const natsFrames: FuzzedParser = {
     readRequestHead(bytes);
     readAnswerHead(bytes);
     readControl(text.decode(bytes));
+  },
+};
+
+const NEWS = [
+  { kind: "placed", request: "r1", replica: "a", promptTokens: 40, cachedTokens: 16, sequence: hashes },
+  { kind: "grew", request: "r1", tokens: 16 },
+  { kind: "ended", request: "r2" },
+] as const;
+
+const peerMessages: FuzzedParser = {
+  name: "peer-messages",
+  corpus: corpusOf(
+    (["news", "alive"] as const).map((kind) =>
+      encodePeerMessage({ from: "gateway-1", blockTokens: 16, kind, news: NEWS, open: ["r1", "r3"] }),
+    ),
+    [...JSON_WORDS, '"placed"', '"version":2', '"news":', '"open":', Uint8Array.of(0xff, 0xff, 0xff, 0xff)],
+  ),
+  parse: (bytes) => {
+    const { message } = decodePeerMessage(bytes);
+    if (message === undefined) return;
+    const again = decodePeerMessage(encodePeerMessage(message)).message;
+    must(JSON.stringify(again) === JSON.stringify(message), "a message changes when it is told on");
   },
 };
 
@@ -296,10 +350,12 @@ const traceFiles: FuzzedParser = {
 export const PARSERS: readonly FuzzedParser[] = [
   jsonBodies,
   sseBytes,
+  continuedStreams,
   msgpackEvents,
   jsonEvents,
   tensorRtEvents,
   natsFrames,
+  peerMessages,
   prometheusText,
   headers,
   traceFiles,
