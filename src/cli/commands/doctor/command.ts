@@ -38,6 +38,7 @@ export function doctorCommand(terminal: Terminal): Command {
       [
         "",
         "Sends each worker two short prompts, and one through the gateway. Exit code 1 if a comparison would be meaningless.",
+        "Keys are read from WARMPATH_API_KEY (of the gateway), WARMPATH_UPSTREAM_KEY (of engines) and WARMPATH_ADMIN_TOKEN.",
         "",
         "Examples:",
         "  $ warmpath doctor",
@@ -88,7 +89,7 @@ async function ownGateway(options: DoctorOptions, terminal: Terminal): Promise<E
   const resolved = await resolveSettings({ flags, environment: process.env, file: undefined });
   const { settings } = await settled(resolved.settings);
   const deciding = await startDecider(settings, (line) => terminal.printError(line));
-  const proxy = await startProxy(settings, deciding.decider);
+  const proxy = await startProxy(settings, deciding.front);
   const untilMs = performance.now() + READY_WITHIN_MS;
   const { decider } = deciding;
   while (performance.now() < untilMs && decider.readiness().workers.ready < decider.readiness().workers.total) {
@@ -113,9 +114,11 @@ function findingLines(findings: readonly Finding[], isMeaningless: boolean, { co
     unavailable: colours.yellow("unknown"),
   };
   const width = Math.max(...findings.map(({ code }) => code.length));
-  const lines = findings.flatMap(({ code, status, detail, advice }) => [
+  const below = " ".repeat(width + 11);
+  const lines = findings.flatMap(({ code, status, detail, advice, guide }) => [
     `${marks[status]}  ${code.padEnd(width)}  ${detail}`,
-    ...(advice === undefined ? [] : [`${" ".repeat(width + 11)}${colours.bold("do:")} ${advice}`]),
+    ...(advice === undefined ? [] : [`${below}${colours.bold("do:")} ${advice}`]),
+    ...(guide === undefined ? [] : [`${below}${colours.dim(guide)}`]),
   ]);
   const verdict = isMeaningless
     ? colours.red("A comparison of policies here would be meaningless.")

@@ -3,6 +3,7 @@ import { askForDescription } from "../../../planes/discovery/parts/self-descript
 import { jsonOf } from "../../../wire/body.ts";
 import { field, usageOf } from "../../../wire/openai-usage.ts";
 import { engineLoadOf, parseSamples } from "../../../wire/prometheus-text.ts";
+import { bearer } from "../../secrets.ts";
 
 /** What an engine says of itself without computing anything. */
 export interface EngineFacts {
@@ -27,9 +28,9 @@ const QUICK_MS = 3000;
 const BLOCK_SIZE_METRICS: ReadonlySet<string> = new Set(["vllm:cache_config_info", "sglang:page_size"]);
 
 /** Asks an engine all that it can tell; what it does not answer is undefined. */
-export async function askEngine(url: string, text: string): Promise<EngineFacts> {
+export async function askEngine(url: string, text: string, key: string | undefined): Promise<EngineFacts> {
   const health = await get(`${url}/health`);
-  const models = await get(`${url}/v1/models`);
+  const models = await get(`${url}/v1/models`, key);
   const metrics = await get(`${url}/metrics`);
   const introduction = await askForDescription(url);
   const described = introduction.kind === "described" ? introduction.description.worker : undefined;
@@ -52,9 +53,10 @@ export async function chat(
   url: string,
   model: string,
   content: string,
+  key: string | undefined,
 ): Promise<{ status: number; headers: Answer["headers"]; cachedTokens: number | undefined } | undefined> {
   const messages = [{ role: "user", content }];
-  const answer = await post(`${url}/v1/chat/completions`, { model, messages, max_tokens: 1 });
+  const answer = await post(`${url}/v1/chat/completions`, { model, messages, max_tokens: 1 }, key);
   if (answer === undefined) return undefined;
   return {
     status: answer.status,
@@ -64,8 +66,8 @@ export async function chat(
 }
 
 /** The JSON at an address; undefined if there is none. */
-export async function getJson(url: string): Promise<unknown> {
-  const answer = await get(url);
+export async function getJson(url: string, token?: string): Promise<unknown> {
+  const answer = await get(url, token);
   return answer?.status === 200 ? jsonOf(answer.bytes) : undefined;
 }
 
@@ -95,12 +97,12 @@ function clockOf(answer: Answer | undefined): number | undefined {
   return Number.isNaN(told) ? undefined : told - Date.now();
 }
 
-function get(url: string): Promise<Answer | undefined> {
-  return ask(url, { method: "GET" }, QUICK_MS);
+function get(url: string, secret?: string): Promise<Answer | undefined> {
+  return ask(url, { method: "GET", headers: bearer(secret) }, QUICK_MS);
 }
 
-function post(url: string, body: object): Promise<Answer | undefined> {
-  const headers = { "content-type": "application/json" };
+function post(url: string, body: object, secret?: string): Promise<Answer | undefined> {
+  const headers = { "content-type": "application/json", ...bearer(secret) };
   return ask(url, { method: "POST", headers, body: JSON.stringify(body) }, ANSWER_MS);
 }
 

@@ -3,6 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FleetFacts, WorkerFacts } from "../../../lab/preflight/fleet-facts.ts";
 import { field } from "../../../wire/openai-usage.ts";
 import { createTokens, tokensOptions } from "../../prompt-tokens.ts";
+import { ownAdminToken, ownApiKey, ownUpstreamKey } from "../../secrets.ts";
 import { askEngine, chat, getJson } from "./engine-questions.ts";
 
 /** Where the gateway to be examined is. */
@@ -31,12 +32,16 @@ const TEXT =
 
 /** Looks at a gateway and its workers from outside, and sends each worker a prompt that nobody has seen before. */
 export async function examine(gateway: ExaminedGateway): Promise<FleetFacts> {
-  const settings = await getJson(`${gateway.adminUrl}/admin/settings`);
+  const settings = await getJson(`${gateway.adminUrl}/admin/settings`, ownAdminToken());
   const isGatewayReachable = settings !== undefined && (await getJson(`${gateway.url}/health`)) !== undefined;
   const blockTokens = numberIn(settings, "blockTokens");
   const tokenizer = textIn(settings, "tokenizer");
   const facts: WorkerFacts[] = [];
-  for (const worker of await workersOf(gateway)) facts.push(await examineWorker(gateway, worker, blockTokens));
+  // Under a salt of its own key the doctor's prompt is another one than it was on the worker.
+  const isComparable = field(settings, "saltByKey") !== true;
+  for (const worker of await workersOf(gateway)) {
+    facts.push(await examineWorker(gateway, worker, blockTokens, isComparable));
+  }
   return {
     gatewayUrl: gateway.url,
     isGatewayReachable,
@@ -51,17 +56,18 @@ async function examineWorker(
   gateway: ExaminedGateway,
   { name, url, phase, indexState, events }: AdminWorker,
   blockTokens: number | undefined,
+  isComparable: boolean,
 ): Promise<WorkerFacts> {
-  const engine = await askEngine(url, TEXT);
+  const engine = await askEngine(url, TEXT, engineKey());
   const model = engine.models?.[0];
   const told = { name, url, phase, ...engine };
   const untold = { newEvents: undefined, probeBlocks: 0, matchedBlocks: undefined, repeatedCachedTokens: undefined };
   if (model === undefined) return { ...told, indexState, ...untold };
   const content = unseenWords(PROBE_BLOCKS * (blockTokens ?? DEFAULT_BLOCK_TOKENS));
-  await chat(url, model, content);
+  await chat(url, model, content, engineKey());
   const after = await heardOf(gateway, name, events);
-  const match = await matchOf(gateway, model, content, name);
-  const repeated = await chat(url, model, content);
+  const match = isComparable ? await matchOf(gateway, model, content, name) : undefined;
+  const repeated = await chat(url, model, content, engineKey());
   return {
     ...told,
     indexState: after?.indexState ?? indexState,
@@ -94,9 +100,12 @@ async function matchOf(
   content: string,
   worker: string,
 ): Promise<{ promptBlocks: number; matchedBlocks: number } | undefined> {
-  const answer = await chat(url, model, content);
+  const answer = await chat(url, model, content, ownApiKey());
   const decision = answer?.headers["x-warmpath-decision"];
-  const record = typeof decision === "string" ? await getJson(`${adminUrl}/admin/decisions/${decision}`) : undefined;
+  const record =
+    typeof decision === "string"
+      ? await getJson(`${adminUrl}/admin/decisions/${decision}`, ownAdminToken())
+      : undefined;
   const candidates = field(record, "candidates");
   const promptBlocks = numberIn(record, "promptBlocks");
   if (!Array.isArray(candidates) || promptBlocks === undefined) return undefined;
@@ -106,7 +115,7 @@ async function matchOf(
 }
 
 async function workersOf({ adminUrl }: ExaminedGateway): Promise<AdminWorker[]> {
-  const listed = field(await getJson(`${adminUrl}/admin/workers`), "workers");
+  const listed = field(await getJson(`${adminUrl}/admin/workers`, ownAdminToken()), "workers");
   if (!Array.isArray(listed)) return [];
   return listed.flatMap((worker): AdminWorker[] => {
     const name = textIn(worker, "name");
@@ -132,6 +141,11 @@ async function gatewayTokens(
     const reason = error instanceof Error ? error.message : String(error);
     return { tokens: undefined, tokensProblem: `the gateway's tokens cannot be made here: ${reason}` };
   }
+}
+
+/** A gateway without a key for its engines passes the client's on, so that one opens both. */
+function engineKey(): string | undefined {
+  return ownUpstreamKey() ?? ownApiKey();
 }
 
 function unseenWords(count: number): string {

@@ -12,7 +12,7 @@ import type { Terminal } from "../../terminal.ts";
 import { collectInput } from "./collect-input.ts";
 import { type ReportFormat, readFormats, readSlo } from "./options.ts";
 import { publishedOf } from "./published.ts";
-import { writeAiperf } from "./write-aiperf.ts";
+import { AIPERF_FOLDER, writeAiperf } from "./write-aiperf.ts";
 import { writeReport } from "./write-report.ts";
 
 interface ReportOptions {
@@ -71,7 +71,7 @@ async function report(folders: readonly string[], options: ReportOptions, termin
     written.push(options.baselines);
   }
   if (options.aiperf === true) {
-    const folder = join(options.out, "aiperf");
+    const folder = join(options.out, AIPERF_FOLDER);
     if ((await writeAiperf(model, folder)) > 0) written.push(folder);
   }
   if (options.json === true) terminal.print(JSON.stringify(reportJson(model, written), null, 2));

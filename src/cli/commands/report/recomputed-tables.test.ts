@@ -2,14 +2,29 @@
  * Every table of a report again, from the lines of records.jsonl.gz alone and with none of the code that made it: sorted
  * lists, plain sums and brute force. A number that cannot be found again here could not be trusted in a report.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gunzipSync } from "node:zlib";
-import pc from "picocolors";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runCli } from "../../program.ts";
-import { type ReadTable, sectionOf, tablesOf } from "./markdown-tables.test-support.ts";
+import type { ReadTable } from "./markdown-tables.test-support.ts";
+import {
+  e2e,
+  END,
+  expectCell,
+  inFlightOverTime,
+  isCompleted,
+  LEVELS,
+  type Line,
+  mean,
+  percentile,
+  Recomputation,
+  rowOf,
+  RUNS,
+  START,
+  sum,
+  TIMES,
+  tokensInWindow,
+  tpot,
+  ttft,
+  windowOf,
+} from "./recomputation.test-support.ts";
 
 const EXPERIMENT = `
 name: recomputed
@@ -20,137 +35,23 @@ load: { concurrency: [6, 24] }
 arms:
   - { name: rr, policy: round-robin }
   - { name: kv, policy: kv-cost, admission: { mode: shed, watermarks: { kvBlocksFraction: 0.02 } } }
-warmUpSeconds: 2
-windowSeconds: 10
-drainSeconds: 5
-snapshots: 2
-runs: 2
-slo: { ttftMs: 40 }
+${TIMES}slo: { ttftMs: 40 }
 `;
+const ARMS = ["rr", "kv"];
 
-interface Line {
-  readonly cell: string;
-  readonly id: string;
-  readonly session?: string;
-  readonly turn: number;
-  readonly intendedNs: number;
-  readonly sentNs?: number;
-  readonly placedNs?: number;
-  readonly firstContentNs?: number;
-  readonly lastContentNs?: number;
-  readonly endNs?: number;
-  readonly promptTokens: number;
-  readonly outputTokens: number;
-  readonly predictedCachedTokens: number | "unavailable";
-  readonly observedCachedTokens: number | "unavailable";
-  readonly worker?: string;
-  readonly account: string;
-  readonly tokenTimes?: { readonly gaps: { readonly bucketCounts: readonly number[]; readonly sumNs: number } };
-}
-
-const START = 2e9;
-const END = 12e9;
-const LAST = 17e9;
-let folder = "";
-let markdown = "";
-let lines: Line[] = [];
+let report: Recomputation;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "warmpath-recompute-"));
-  writeFileSync(join(folder, "experiment.yaml"), EXPERIMENT);
-  const terminal = {
-    colours: pc.createColors(false),
-    debug: false,
-    print: () => {},
-    printError: (line: string) => {
-      throw new Error(line);
-    },
-    readStdin: () => Promise.resolve(""),
-  };
-  await runCli(["run", join(folder, "experiment.yaml"), "--out", join(folder, "results"), "--threads", "1"], terminal);
-  await runCli(["report", join(folder, "results"), "--out", join(folder, "report"), "--format", "md"], terminal);
-  markdown = readFileSync(join(folder, "report/report.md"), "utf8");
-  const text = gunzipSync(readFileSync(join(folder, "results/records.jsonl.gz"))).toString("utf8");
-  lines = text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Line);
+  report = await Recomputation.of(EXPERIMENT, ARMS);
 }, 60_000);
 
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => report.close());
 
-/** A cell of a table holds a value if it is what the value is rounded to. */
-function expectCell(cell: string, value: number): void {
-  const [, sign = "", digits = ""] = /^([−+]?)([\d,]+(?:\.\d+)?)/.exec(cell) ?? [];
-  expect(digits, `"${cell}" should be ${value}`).not.toBe("");
-  const decimals = digits.split(".")[1]?.length ?? 0;
-  const written = Number(digits.replaceAll(",", "")) * (sign === "−" ? -1 : 1);
-  expect(Math.abs(written - value), `"${cell}" should be ${value}`).toBeLessThanOrEqual(0.5 * 10 ** -decimals + 1e-6);
-}
-
-const LEVELS = ["6", "24"];
-const ARMS = ["rr", "kv"];
-const RUNS = [1, 2];
-
-function all(arm: string, level: string, run: number): Line[] {
-  return lines.filter(({ cell }) => cell === `${arm}/concurrency-${level}-workers-3/run-${run}`);
-}
-
-function windowOf(records: readonly Line[], from = START, to = END): Line[] {
-  return records.filter(({ intendedNs }) => intendedNs >= from && intendedNs < to);
-}
-
-function pooled(arm: string, level: string): Line[] {
-  return RUNS.flatMap((run) => windowOf(all(arm, level, run)));
-}
-
-function isCompleted({ account, endNs }: Line): boolean {
-  return account === "completed" && endNs !== undefined && endNs <= LAST;
-}
-
-const ttft = (line: Line): number => (line.firstContentNs! - line.intendedNs) / 1e6;
-const e2e = (line: Line): number => (line.lastContentNs! - line.intendedNs) / 1e6;
-const tpot = (line: Line): number => (line.lastContentNs! - line.firstContentNs!) / 1e6 / (line.outputTokens - 1);
-
-function percentile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const position = share * (sorted.length - 1);
-  const [low, high] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];
-  return high === low ? low : low + (high - low) * (position - Math.floor(position));
-}
-
-function mean(values: readonly number[]): number {
-  return sum(values) / values.length;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-function tables(section: string): ReadTable[] {
-  return tablesOf(sectionOf(markdown, section));
-}
-
-function tableIn(section: string, title: RegExp): ReadTable {
-  const found = tables(section).find((one) => title.test(one.title));
-  if (found === undefined)
-    throw new Error(
-      `no table ${title} in ${section}: ${tables(section)
-        .map((one) => one.title)
-        .join(" / ")}`,
-    );
-  return found;
-}
-
-function eachGroup(check: (arm: string, level: string, records: readonly Line[]) => void): void {
-  for (const level of LEVELS) for (const arm of ARMS) check(arm, level, pooled(arm, level));
-}
-
-function rowOf(table: ReadTable, arm: string, level: string): Record<string, string> {
-  const row = table.rows.find((one) => one["Arm"] === arm && one[table.columns[0]] === level);
-  if (row === undefined) throw new Error(`no row of ${arm} at ${level} in ${table.title}`);
-  return row;
-}
+const all = (arm: string, level: string, number: number): Line[] => report.all(arm, level, number);
+const pooled = (arm: string, level: string): Line[] => report.pooled(arm, level);
+const tables = (section: string): ReadTable[] => report.tables(section);
+const tableIn = (section: string, title: RegExp): ReadTable => report.tableIn(section, title);
+const eachGroup: Recomputation["eachGroup"] = (check) => report.eachGroup(check);
 
 describe("the tables of a report, from the records alone", () => {
   test("accounts, refusals and tokens", () => {
@@ -398,35 +299,9 @@ describe("the tables of a report, from the records alone", () => {
   });
 });
 
-/** Tokens that fell into the window, taken to come evenly between the first and the last. */
-function tokensInWindow({ firstContentNs, lastContentNs, outputTokens }: Line): number {
-  if (firstContentNs === undefined || lastContentNs === undefined) return 0;
-  const before = (ns: number): number => {
-    if (ns <= firstContentNs) return 0;
-    if (ns > lastContentNs) return outputTokens;
-    return 1 + ((outputTokens - 1) * (ns - firstContentNs)) / (lastContentNs - firstContentNs);
-  };
-  return before(END) - before(START);
-}
-
 function spreadMean(records: readonly Line[]): number {
-  const workers = ["worker-0", "worker-1", "worker-2"];
-  const edges = [...new Set(records.flatMap(({ placedNs, endNs }) => [placedNs ?? 0, endNs ?? 0]))]
-    .filter((ns) => ns > START && ns < END)
-    .concat(START, END)
-    .sort((a, b) => a - b);
-  let total = 0;
-  for (let i = 1; i < edges.length; i++) {
-    const middle = (edges[i - 1] + edges[i]) / 2;
-    const counts = workers.map(
-      (name) =>
-        records.filter(
-          ({ worker, placedNs, endNs }) => worker === name && placedNs! <= middle && (endNs ?? Infinity) > middle,
-        ).length,
-    );
-    total += (Math.max(...counts) - Math.min(...counts)) * (edges[i] - edges[i - 1]);
-  }
-  return total / (END - START);
+  const steps = inFlightOverTime(records);
+  return sum(steps.map(({ counts, ns }) => (Math.max(...counts) - Math.min(...counts)) * ns)) / (END - START);
 }
 
 /** Whether a later turn went where the last turn before it that reached a worker went. */

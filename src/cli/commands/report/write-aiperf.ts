@@ -11,8 +11,14 @@ import { AIPERF_CSV_FILE } from "../../../wire/aiperf/csv.ts";
 import { AIPERF_RECORDS_FILE } from "../../../wire/aiperf/record-line.ts";
 import { AIPERF_SUMMARY_FILE } from "../../../wire/aiperf/summary-file.ts";
 
+/** Below a report or a results folder: what AIPerf would have written. */
+export const AIPERF_FOLDER = "aiperf";
+
 /** Writes the files that AIPerf would have written, one folder per cell; answers how many cells it wrote. */
-export async function writeAiperf({ sources, cells }: ReportModel, out: string): Promise<number> {
+export async function writeAiperf(
+  { sources, cells }: Pick<ReportModel, "sources" | "cells">,
+  out: string,
+): Promise<number> {
   let written = 0;
   for (const [at, source] of sources.entries()) {
     if (source.kind !== "warmpath" || !source.records.isComplete) continue;
