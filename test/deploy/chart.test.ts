@@ -11,19 +11,42 @@ import type { SkippableTest } from "../support/required-component.ts";
 import { REPOSITORY } from "../support/run-program.ts";
 
 const CHART = join(REPOSITORY, "deploy", "helm", "warmpath");
-/** What the chart sets by itself; workers are found and not listed. */
-const THE_CHARTS_OWN = ["host", "port", "adminHost", "adminPort", "discover", "drainSeconds", "worker"];
+/** What the chart sets by itself, secrets by where it mounts them; workers are found and not listed. */
+const THE_CHARTS_OWN = [
+  "host",
+  "port",
+  "adminHost",
+  "adminPort",
+  "discover",
+  "drainSeconds",
+  "worker",
+  "adminTokenFile",
+  "apiKeys",
+  "upstreamKeyFile",
+  "tlsCert",
+  "tlsKey",
+];
 const POD = { KUBERNETES_SERVICE_HOST: "10.96.0.1" };
 
 interface Container {
   readonly args?: readonly string[];
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+}
+
+interface Volume {
+  readonly name: string;
+  readonly secret?: { readonly secretName: string };
 }
 
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string };
   readonly data?: Readonly<Record<string, string>>;
-  readonly spec?: { readonly template?: { readonly spec: { readonly containers: readonly Container[] } } };
+  readonly spec?: {
+    readonly template?: {
+      readonly spec: { readonly containers: readonly Container[]; readonly volumes?: readonly Volume[] };
+    };
+  };
 }
 
 interface Rendered {
@@ -90,4 +113,29 @@ test("the values' schema knows every setting of the gateway that is not the char
   const known = Object.keys(schema.properties["gateway"].properties["settings"].properties);
   const keys = settingKeys().map(({ key }) => key);
   expect(known.toSorted()).toEqual(keys.filter((key) => !THE_CHARTS_OWN.includes(key)).toSorted());
+});
+
+test("every secret that the gateway is told to read is mounted where it reads it, and no other", async (context) => {
+  const secured = (await rendered(context)).find(({ name }) => name === "secured")?.objects ?? [];
+  const settings = parse(secured.flatMap(({ data }) => data?.["gateway.yaml"] ?? [])[0]) as Record<string, string>;
+  const read = ["adminTokenFile", "apiKeys", "upstreamKeyFile", "tlsCert", "tlsKey"].map((key) => settings[key]);
+  const pod = secured.find(({ kind }) => kind === "Deployment")?.spec?.template?.spec;
+  const mounted = (pod?.volumes ?? []).flatMap(({ name, secret }) => {
+    const path = pod?.containers[0].volumeMounts?.find((mount) => mount.name === name)?.mountPath;
+    return secret === undefined ? [] : [`${path}: ${secret.secretName}`];
+  });
+  expect(mounted.toSorted()).toEqual([
+    "/etc/warmpath-secrets/admin-token: warmpath-admin",
+    "/etc/warmpath-secrets/api-keys: warmpath-api-keys",
+    "/etc/warmpath-secrets/tls: warmpath-tls",
+    "/etc/warmpath-secrets/upstream-key: engine-api-key",
+  ]);
+  expect(read).toEqual([
+    "/etc/warmpath-secrets/admin-token/token",
+    "/etc/warmpath-secrets/api-keys/keys.yaml",
+    "/etc/warmpath-secrets/upstream-key/api-key",
+    "/etc/warmpath-secrets/tls/tls.crt",
+    "/etc/warmpath-secrets/tls/tls.key",
+  ]);
+  expect(settings["adminHost"]).toBe("0.0.0.0");
 });

@@ -4,7 +4,7 @@ set -eu
 . "$(dirname "$0")/graph.sh"
 case "$WARMPATH_POLICY" in
   kv-cost) mode=kv ;;
-  round-robin | random | least-loaded | power-of-two) mode="$WARMPATH_POLICY" ;;
+  round-robin | random | least-loaded | power-of-two) mode="$(dynamo_mode "$WARMPATH_POLICY")" ;;
   *) echo "Dynamo has no router for $WARMPATH_POLICY" >&2; exit 1 ;;
 esac
 found="$(router_mode)"

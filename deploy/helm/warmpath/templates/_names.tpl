@@ -59,8 +59,22 @@ tolerations:
 {{- if .Values.nats.url }}{{ .Values.nats.url }}{{ else if .Values.nats.enabled }}nats://{{ include "warmpath.name" . }}-nats:4222{{ end }}
 {{- end }}
 
+{{- define "warmpath.scheme" -}}
+{{ ternary "https" "http" (ne .Values.gateway.tls.secret "") }}
+{{- end }}
+
+{{/* Secrets that the gateway reads, by what they are for. */}}
+{{- define "warmpath.gatewaySecrets" -}}
+{{- $gateway := .Values.gateway -}}
+{{- range $name, $source := dict "admin-token" $gateway.adminToken "api-keys" $gateway.apiKeys "upstream-key" $gateway.upstreamKey "tls" $gateway.tls }}
+{{- with $source.secret }}
+{{ $name }}: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "warmpath.gatewayUrl" -}}
-http://{{ include "warmpath.name" . }}:{{ .Values.gateway.port }}
+{{ include "warmpath.scheme" . }}://{{ include "warmpath.name" . }}:{{ .Values.gateway.port }}
 {{- end }}
 
 {{/* The value of --discover. */}}
