@@ -188,10 +188,16 @@ async function toTarget(child: ChildProcess): Promise<Target> {
   children.push(child);
   if (child.stdout === null || child.pid === undefined) throw new Error("a process could not be started");
   const lines = createInterface({ input: child.stdout });
-  const [line] = (await once(lines, "line")) as [string];
+  const [line] = (await Promise.race([once(lines, "line"), once(child, "exit").then(endedEarly)])) as [string];
   const { url, deciderPid, proxyPids } = JSON.parse(line) as { url: string; deciderPid?: number; proxyPids?: number[] };
   const pids = [child.pid, ...(deciderPid === undefined ? [] : [deciderPid]), ...(proxyPids ?? [])];
   return { url, pids };
+}
+
+function endedEarly([code]: readonly unknown[]): never {
+  throw new Error(
+    `a process to be measured ended with exit code ${String(code)} before it said where it is; see above`,
+  );
 }
 
 function ratioOf(round: Record<Name, Round>): number {

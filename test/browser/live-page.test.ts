@@ -114,6 +114,23 @@ describe("the live page", () => {
     await page.close();
   });
 
+  test("counts what goes wrong by its kind, and takes the SLO for missed while much does", async (context) => {
+    const { browser, demo } = await sharedDemo(context);
+    const { page } = await openPage(browser, demo.pageUrl);
+    const workers = (await (await fetch(`${demo.adminUrl}/admin/workers`)).json()) as { workers: { url: string }[] };
+    const allRefuse = async (refuse: number | null): Promise<void> => {
+      const body = JSON.stringify({ refuse });
+      await Promise.all(workers.workers.map(({ url }) => fetch(`${url}/debug/faults`, { method: "POST", body })));
+    };
+    await allRefuse(400);
+    const kinds = page.locator('[data-metric="errors"] .beside');
+    await expect.poll(() => kinds.innerText(), { timeout: 30_000 }).toMatch(/rejected \d/);
+    await expect.poll(() => metricValue(page, "errors"), { timeout: 30_000 }).toBeGreaterThan(0.05);
+    expect(await page.locator('[data-metric="ttft"]').getAttribute("data-slo")).toBe("missed");
+    await allRefuse(null);
+    await page.close();
+  });
+
   test("empties caches when asked, and the router's index hears of it", async (context) => {
     const { browser, demo } = await sharedDemo(context);
     const { page } = await openPage(browser, demo.pageUrl);
