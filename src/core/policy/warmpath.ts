@@ -327,7 +327,7 @@ export const warmpath: PolicyDefinition = {
     },
     queueHalf: {
       kind: "number",
-      default: 2,
+      default: 1,
       minimum: 0.01,
       maximum: 1000,
       about: "prompts waiting at a replica at which urgency is half way between the two",
