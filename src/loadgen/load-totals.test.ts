@@ -51,7 +51,7 @@ describe("the totals of a load", () => {
           expect(merged.latencyMs(name)).toEqual(one.latencyMs(name));
         }
       }),
-      { numRuns: 25 },
+      { numRuns: 100 },
     );
   });
 

@@ -142,7 +142,8 @@ export class LoadTotals {
   }
 
   #addDuration(name: Exclude<Latency, "itl">, durationNs: number | undefined): void {
-    if (durationNs !== undefined) this.#histograms[name].add(Math.max(0, durationNs));
+    // Time per token is no whole number; sums of whole ones do not depend on how processes are merged.
+    if (durationNs !== undefined) this.#histograms[name].add(Math.round(Math.max(0, durationNs)));
   }
 }
 
