@@ -38,7 +38,7 @@ async function conversation(fleet: ProgramFleet, topic: string): Promise<{ worke
     await vi.waitFor(async () => {
       const { blocks } = await fleet.admin<{ blocks: number }>("/admin/index");
       expect(blocks).toBeGreaterThanOrEqual(Math.floor((reply.usage?.total_tokens ?? 0) / 16) - 1);
-    });
+    }, 10_000);
     expect(Math.abs((record["predictedCachedTokens"] as number) - cached[turn])).toBeLessThanOrEqual(16);
   }
   return { workers: chosen.size, cached };
@@ -125,7 +125,7 @@ describe.each(["http", "zmq"] as const)("clients of a gateway that hears events 
     await vi.waitFor(async () => {
       const after = await fleet.admin<Accounts>("/admin/accounts");
       expect(after).toMatchObject({ offered: before.offered + 1, cancelled: before.cancelled + 1, unfinished: 0 });
-    });
+    }, 10_000);
     const { workers } = await fleet.admin<{ workers: { modelled: { inFlight: number } }[] }>("/admin/workers");
     expect(workers.map(({ modelled }) => modelled.inFlight)).toEqual([0, 0]);
   });

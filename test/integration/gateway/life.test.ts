@@ -92,7 +92,7 @@ describe("DYN_ROUTER_MODE as the only change", () => {
       await vi.waitFor(async () => {
         const { blocks } = await fleet!.admin<{ blocks: number }>("/admin/index");
         expect(blocks).toBeGreaterThanOrEqual(12);
-      });
+      }, 10_000);
     }
     expect(chosen.size).toBe(workersUsed);
     expect(await fleet!.admin("/admin/settings")).toMatchObject({ policy, blockTokens: 16 });

@@ -82,8 +82,10 @@ describe.each([["1"], ["2"]])("a worker that is killed under streams, with %s pr
       expect(whole.usage).toMatchObject({ prompt_tokens, completion_tokens, total_tokens });
     }
     const count = 2 * answers.length;
-    await vi.waitFor(async () =>
-      expect(await fleet.admin("/admin/accounts")).toMatchObject({ offered: count, completed: count, unfinished: 0 }),
+    await vi.waitFor(
+      async () =>
+        expect(await fleet.admin("/admin/accounts")).toMatchObject({ offered: count, completed: count, unfinished: 0 }),
+      10_000,
     );
     const metrics = await (await fetch(`${fleet.gateway.url}/metrics`)).text();
     const migrated = [...metrics.matchAll(/^warmpath_migrations_total\{.*\} (\d+)$/gm)];

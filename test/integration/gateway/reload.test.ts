@@ -65,14 +65,16 @@ describe.each([[1], [2]])("a gateway with %d process(es) that is told to read it
     expect(await outcome).toEqual(["reload: needs a restart: index-blocks, seed"]);
     expect(log.lines).toContain("reload: changed policy, set, max-body-megabytes");
     // The admin API is told by the same message, and may be a moment later than the log.
-    await vi.waitFor(async () =>
-      expect(await fleet!.admin("/admin/reload")).toMatchObject({
-        last: {
-          isApplied: true,
-          changed: ["policy", "set", "max-body-megabytes"],
-          needRestart: ["index-blocks", "seed"],
-        },
-      }),
+    await vi.waitFor(
+      async () =>
+        expect(await fleet!.admin("/admin/reload")).toMatchObject({
+          last: {
+            isApplied: true,
+            changed: ["policy", "set", "max-body-megabytes"],
+            needRestart: ["index-blocks", "seed"],
+          },
+        }),
+      10_000,
     );
     expect(await fleet!.admin("/admin/policy")).toMatchObject({
       policy: "kv-cost",
@@ -118,15 +120,16 @@ test("workers come and go with the list of them", async () => {
     const adminUrl = other.details["adminUrl"] as string;
     const names = async (): Promise<string[]> => {
       const answer = await fetch(`${adminUrl}/admin/workers`);
-      return ((await answer.json()) as { workers: { name: string }[] }).workers.map(({ name }) => name);
+      // Workers join as they answer, in no order.
+      return ((await answer.json()) as { workers: { name: string }[] }).workers.map(({ name }) => name).sort();
     };
-    expect(await names()).toEqual(["a", "b"]);
+    await vi.waitFor(async () => expect(await names()).toEqual(["a", "b"]), 10_000);
     await write(`worker: [b=${b}]\n${rest}`);
     expect((await askForReload(adminUrl)).outcome).toMatchObject({ changed: ["worker"], needRestart: [] });
-    expect(await names()).toEqual(["b"]);
+    await vi.waitFor(async () => expect(await names()).toEqual(["b"]), 10_000);
     await write(`worker: [b=${b}, a=${a}]\n${rest}`);
     await askForReload(adminUrl);
-    await vi.waitFor(async () => expect(await names()).toEqual(["b", "a"]));
+    await vi.waitFor(async () => expect(await names()).toEqual(["a", "b"]), 10_000);
   } finally {
     await other.stop("SIGTERM");
   }
