@@ -31,7 +31,8 @@ afterEach(async () => {
 async function start(processes: number, settings: string, ...flags: readonly string[]): Promise<ProgramFleet> {
   const file = join(folder, "gateway.yaml");
   await writeFile(file, settings);
-  const gatewayFlags = ["--config", file, "--processes", String(processes), ...flags];
+  // Long enough for the longest stream; idle connections that nobody closes are waited for as long.
+  const gatewayFlags = ["--config", file, "--processes", String(processes), "--drain-seconds", "8", ...flags];
   fleet = await ProgramFleet.start({ events: "http", gatewayFlags });
   return fleet;
 }
