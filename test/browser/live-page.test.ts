@@ -123,11 +123,14 @@ describe("the live page", () => {
       await Promise.all(workers.workers.map(({ url }) => fetch(`${url}/debug/faults`, { method: "POST", body })));
     };
     await allRefuse(400);
-    const kinds = page.locator('[data-metric="errors"] .beside');
-    await expect.poll(() => kinds.innerText(), { timeout: 30_000 }).toMatch(/rejected \d/);
-    await expect.poll(() => metricValue(page, "errors"), { timeout: 30_000 }).toBeGreaterThan(0.05);
-    expect(await page.locator('[data-metric="ttft"]').getAttribute("data-slo")).toBe("missed");
-    await allRefuse(null);
+    try {
+      const kinds = page.locator('[data-metric="errors"] .beside');
+      await expect.poll(() => kinds.innerText(), { timeout: 30_000 }).toMatch(/rejected\s*\d/);
+      await expect.poll(() => metricValue(page, "errors"), { timeout: 30_000 }).toBeGreaterThan(0.05);
+      expect(await page.locator('[data-metric="ttft"]').getAttribute("data-slo")).toBe("missed");
+    } finally {
+      await allRefuse(null);
+    }
     await page.close();
   });
 
