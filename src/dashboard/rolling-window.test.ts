@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { accountingSum, type LatencyWindow, type RollingWindow, sloState } from "./rolling-window.ts";
+import { QUIET_WINDOW } from "./test-doubles.ts";
 
 const NOTHING: LatencyWindow = { n: 0, p50: null, p95: null, p99: null };
 
@@ -8,21 +9,7 @@ function latency(p95: number, n = 200): LatencyWindow {
 }
 
 function windowOf(changes: Partial<RollingWindow>): RollingWindow {
-  return {
-    windowSeconds: 60,
-    ttftMs: NOTHING,
-    tpotMs: NOTHING,
-    itlMs: NOTHING,
-    e2eMs: NOTHING,
-    requestsPerSecond: 0,
-    outputTokensPerSecond: 0,
-    hitShare: null,
-    errorShare: null,
-    errorsByKind: {},
-    inFlight: 0,
-    oldestInFlightMs: null,
-    ...changes,
-  };
+  return { ...QUIET_WINDOW, ...changes };
 }
 
 describe("the SLO", () => {

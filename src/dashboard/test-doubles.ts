@@ -1,5 +1,6 @@
 /** Stand-ins for the tests of this folder. */
 import type { FeedIdentity } from "./feed.ts";
+import type { RollingWindow } from "./rolling-window.ts";
 import type { LoadSource } from "./sources.ts";
 
 export const IDENTITY: FeedIdentity = {
@@ -11,6 +12,22 @@ export const IDENTITY: FeedIdentity = {
 };
 
 const NOTHING = { n: 0, p50: null, p95: null, p99: null };
+
+/** The last minute of a load that does nothing. */
+export const QUIET_WINDOW: RollingWindow = {
+  windowSeconds: 60,
+  ttftMs: NOTHING,
+  tpotMs: NOTHING,
+  itlMs: NOTHING,
+  e2eMs: NOTHING,
+  requestsPerSecond: 0,
+  outputTokensPerSecond: 0,
+  hitShare: null,
+  errorShare: null,
+  errorsByKind: {},
+  inFlight: 0,
+  oldestInFlightMs: null,
+};
 
 /** A load that does nothing and writes down what it was told. */
 export function fakeLoad(): LoadSource & { readonly calls: readonly string[] } {
@@ -32,20 +49,7 @@ export function fakeLoad(): LoadSource & { readonly calls: readonly string[] } {
       },
       clientProblems: [],
     }),
-    window: () => ({
-      windowSeconds: 60,
-      ttftMs: NOTHING,
-      tpotMs: NOTHING,
-      itlMs: NOTHING,
-      e2eMs: NOTHING,
-      requestsPerSecond: 0,
-      outputTokensPerSecond: 0,
-      hitShare: null,
-      errorShare: null,
-      errorsByKind: {},
-      inFlight: 0,
-      oldestInFlightMs: null,
-    }),
+    window: () => QUIET_WINDOW,
     workerRates: () => new Map(),
     setConcurrency: (concurrency) => void calls.push(`concurrency ${concurrency}`),
     start: () => void calls.push("start"),

@@ -1,20 +1,16 @@
 /** Streams whose worker is lost, and the retry budget, with workers that do what the test says, one request after another. */
-import { once } from "node:events";
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { createPolicy } from "../core/policy/registry.ts";
 import { Router } from "../core/router.ts";
 import { InlineTokens } from "../planes/tokens/inline.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
-import { collectBody } from "../wire/body.ts";
 import { SSE_DONE, sseEvent } from "../wire/sse.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { LocalDecider } from "./local-decider.ts";
+import { type Script, scriptedWorker } from "./scripted-worker.test-support.ts";
 import { Gateway } from "./server.ts";
-
-type Script = (body: string, response: ServerResponse, request: IncomingMessage) => void;
 
 const open: { close(): unknown }[] = [];
 
@@ -23,18 +19,9 @@ afterEach(async () => {
 });
 
 async function scripted(script: Script): Promise<string> {
-  const server: Server = createServer((request, response) => {
-    void collectBody(request, 1e6).then(({ bytes }) => script(Buffer.from(bytes ?? []).toString(), response, request));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  open.push({
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const worker = await scriptedWorker(script);
+  open.push(worker);
+  return worker.url;
 }
 
 interface Options {

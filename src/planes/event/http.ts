@@ -1,7 +1,8 @@
 import { Agent } from "undici";
 import { WarmpathError } from "../../core/errors.ts";
 import type { FeedCapabilities } from "../../core/kv-index/types.ts";
-import { HttpSubscription, type Tally } from "./http/subscription.ts";
+import { HttpSubscription } from "./http/subscription.ts";
+import type { Tally } from "./parts/heard-events.ts";
 import type { EventAddress, EventListener, EventPlane, EventPlaneCounts, EventSubscription } from "./types.ts";
 
 export interface HttpEventPlaneOptions {

@@ -3,7 +3,8 @@ import { WarmpathError } from "../../core/errors.ts";
 import type { FeedCapabilities } from "../../core/kv-index/types.ts";
 import type { NatsLink } from "../nats/connection.ts";
 import { eventSubjects } from "../nats/subjects.ts";
-import { NatsSubscription, type Tally } from "./nats/subscription.ts";
+import { NatsSubscription } from "./nats/subscription.ts";
+import type { Tally } from "./parts/heard-events.ts";
 import type { EventAddress, EventListener, EventPlane, EventPlaneCounts, EventSubscription } from "./types.ts";
 
 export interface NatsEventPlaneOptions {

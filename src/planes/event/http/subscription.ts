@@ -1,24 +1,16 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Agent, request } from "undici";
-import type { KvEvent } from "../../../core/kv-index/types.ts";
 import { EventStreamReader, type StreamEvent } from "../../../wire/kv-events/event-stream.ts";
 import {
-  type StreamedEvent,
   decodeKvEvents,
   decodeLoad,
   decodeSnapshot,
   decodeStreamHead,
   decodeStreamedEvent,
 } from "../../../wire/kv-events/json-events.ts";
+import { HeardEvents, type Tally } from "../parts/heard-events.ts";
 import { Latch } from "../parts/latch.ts";
 import type { EventListener, EventSubscription } from "../types.ts";
-
-/** What all subscriptions of a plane have seen. */
-export interface Tally {
-  events: number;
-  undecodable: number;
-  reconnects: number;
-}
 
 export interface HttpSubscriptionOptions {
   readonly listener: EventListener;
@@ -34,12 +26,11 @@ export class HttpSubscription implements EventSubscription {
   readonly #closing = new AbortController();
   readonly #reading: Promise<void>;
   readonly #connected = new Latch();
-  #incarnation: string | undefined;
-  /** The newest event heard of, of this incarnation. */
-  #lastEventId = -1;
+  readonly #events: HeardEvents;
 
   constructor(options: HttpSubscriptionOptions) {
     this.#options = options;
+    this.#events = new HeardEvents(options.listener, options.tally);
     this.#reading = this.#read();
   }
 
@@ -78,13 +69,13 @@ export class HttpSubscription implements EventSubscription {
   }
 
   async #replay(fromEventId: number, toEventId: number): Promise<void> {
-    const incarnation = encodeURIComponent(this.#incarnation ?? "");
+    const incarnation = encodeURIComponent(this.#events.incarnation ?? "");
     const answer = await this.#get(`/events/range?from=${fromEventId}&to=${toEventId}&incarnation=${incarnation}`);
     // Without an answer the feed asks again, and gives up by itself.
     if (answer === undefined || this.#isClosed) return;
     const events = answer.status === 200 ? decodeKvEvents(answer.text) : undefined;
     if (events === undefined) this.#options.listener.replayUnavailable();
-    else for (const event of events) this.#deliver(event);
+    else for (const event of events) this.#events.deliver(event);
   }
 
   async #resync(): Promise<boolean> {
@@ -116,8 +107,9 @@ export class HttpSubscription implements EventSubscription {
 
   async #readStream(): Promise<void> {
     const { url, agent } = this.#options;
-    const incarnation = encodeURIComponent(this.#incarnation ?? "");
-    const from = this.#incarnation === undefined ? "" : `?from=${this.#lastEventId + 1}&incarnation=${incarnation}`;
+    const incarnation = encodeURIComponent(this.#events.incarnation ?? "");
+    const from =
+      this.#events.incarnation === undefined ? "" : `?from=${this.#events.lastEventId + 1}&incarnation=${incarnation}`;
     try {
       const { statusCode, body } = await request(`${url}/events${from}`, {
         dispatcher: agent,
@@ -136,9 +128,9 @@ export class HttpSubscription implements EventSubscription {
 
   #streamEvent({ type, data }: StreamEvent): void {
     if (this.#isClosed) return;
-    if (type === "kv") this.#decoded(decodeStreamedEvent(data), (streamed) => this.#hear(streamed));
-    else if (type === "load") this.#decoded(decodeLoad(data), (load) => this.#options.listener.load(load));
-    else if (type === "head") this.#decoded(decodeStreamHead(data), (head) => this.#begin(head));
+    if (type === "kv") this.#events.decoded(decodeStreamedEvent(data), (streamed) => this.#events.hear(streamed));
+    else if (type === "load") this.#events.decoded(decodeLoad(data), (load) => this.#options.listener.load(load));
+    else if (type === "head") this.#events.decoded(decodeStreamHead(data), (head) => this.#begin(head));
   }
 
   /**
@@ -146,31 +138,12 @@ export class HttpSubscription implements EventSubscription {
    * that the worker is another, until its next event: so the state is fetched unasked.
    */
   #begin(head: { readonly incarnation: string; readonly nextEventId: number }): void {
-    const isFirst = this.#incarnation === undefined;
-    const goesOn = head.incarnation === this.#incarnation && head.nextEventId === this.#lastEventId + 1;
-    this.#incarnation = head.incarnation;
-    this.#lastEventId = head.nextEventId - 1;
+    const isFirst = this.#events.incarnation === undefined;
+    const goesOn = head.incarnation === this.#events.incarnation && head.nextEventId === this.#events.lastEventId + 1;
+    this.#events.incarnation = head.incarnation;
+    this.#events.lastEventId = head.nextEventId - 1;
     if (isFirst) this.#connected.open();
     else if (!goesOn) void this.#resyncAtLast();
-  }
-
-  #hear({ event, sentMs }: StreamedEvent): void {
-    if (sentMs !== undefined) this.#options.listener.lag?.(Math.max(0, Date.now() - sentMs));
-    this.#deliver(event);
-  }
-
-  #deliver(event: KvEvent): void {
-    this.#options.tally.events++;
-    if (event.incarnation !== this.#incarnation) {
-      this.#incarnation = event.incarnation;
-      this.#lastEventId = event.eventId;
-    } else this.#lastEventId = Math.max(this.#lastEventId, event.eventId);
-    this.#options.listener.event(event);
-  }
-
-  #decoded<T>(value: T | undefined, use: (value: T) => void): void {
-    if (value === undefined) this.#options.tally.undecodable++;
-    else use(value);
   }
 
   async #pause(): Promise<void> {

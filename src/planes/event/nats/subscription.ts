@@ -8,20 +8,13 @@ import {
   decodeStreamHead,
   decodeStreamedEvent,
   type StreamHead,
-  type StreamedEvent,
 } from "../../../wire/kv-events/json-events.ts";
 import type { NatsLink } from "../../nats/connection.ts";
 import type { EventSubjects } from "../../nats/subjects.ts";
+import { HeardEvents, type Tally } from "../parts/heard-events.ts";
 import { Latch } from "../parts/latch.ts";
 import type { EventListener, EventSubscription } from "../types.ts";
 import { keptEvents } from "./kept-events.ts";
-
-/** What all subscriptions of a plane have seen. */
-export interface Tally {
-  events: number;
-  undecodable: number;
-  reconnects: number;
-}
 
 export interface NatsSubscriptionOptions {
   readonly link: NatsLink;
@@ -43,13 +36,12 @@ export class NatsSubscription implements EventSubscription {
   readonly #subscribed = new Latch();
   readonly #stopWatching: () => void;
   #subscription: Subscription | undefined;
-  #incarnation: string | undefined;
-  /** The newest event heard of, of this incarnation. */
-  #lastEventId = -1;
+  readonly #events: HeardEvents;
   #isMending = false;
 
   constructor(options: NatsSubscriptionOptions) {
     this.#options = options;
+    this.#events = new HeardEvents(options.listener, options.tally);
     this.#stopWatching = options.link.watch({ up: (connection, isFirst) => this.#up(connection, isFirst) });
   }
 
@@ -104,9 +96,10 @@ export class NatsSubscription implements EventSubscription {
     const { subjects, listener } = this.#options;
     const text = message.string();
     if (message.subject === subjects.events)
-      this.#decoded(decodeStreamedEvent(text), (streamed) => this.#hear(streamed));
-    else if (message.subject === subjects.load) this.#decoded(decodeLoad(text), (load) => listener.load(load));
-    else if (message.subject === subjects.head) this.#decoded(decodeStreamHead(text), (head) => this.#headTold(head));
+      this.#events.decoded(decodeStreamedEvent(text), (streamed) => this.#events.hear(streamed));
+    else if (message.subject === subjects.load) this.#events.decoded(decodeLoad(text), (load) => listener.load(load));
+    else if (message.subject === subjects.head)
+      this.#events.decoded(decodeStreamHead(text), (head) => this.#headTold(head));
   }
 
   async #askHead(): Promise<void> {
@@ -122,29 +115,34 @@ export class NatsSubscription implements EventSubscription {
 
   /** A worker says how far it is. Before its state is known there is nothing to compare, and nothing to mend. */
   #headTold(head: StreamHead): void {
-    const isSame = head.incarnation === this.#incarnation;
-    if (this.#incarnation === undefined || this.#isMending || (isSame && head.lastEventId <= this.#lastEventId)) return;
+    const isSame = head.incarnation === this.#events.incarnation;
+    if (
+      this.#events.incarnation === undefined ||
+      this.#isMending ||
+      (isSame && head.lastEventId <= this.#events.lastEventId)
+    )
+      return;
     this.#isMending = true;
     void this.#mend(head, isSame).finally(() => (this.#isMending = false));
   }
 
   async #mend({ lastEventId }: StreamHead, isSame: boolean): Promise<void> {
-    const events = isSame ? await this.#kept(this.#lastEventId + 1, lastEventId) : undefined;
+    const events = isSame ? await this.#kept(this.#events.lastEventId + 1, lastEventId) : undefined;
     if (this.#isClosed) return;
     if (events === undefined) await this.#resyncAtLast();
-    else for (const event of events) this.#deliver(event);
+    else for (const event of events) this.#events.deliver(event);
   }
 
   async #replay(fromEventId: number, toEventId: number): Promise<void> {
     const events = await this.#kept(fromEventId, toEventId);
     if (this.#isClosed) return;
     if (events === undefined) this.#options.listener.replayUnavailable();
-    else for (const event of events) this.#deliver(event);
+    else for (const event of events) this.#events.deliver(event);
   }
 
   async #kept(fromEventId: number, toEventId: number): Promise<KvEvent[] | undefined> {
     const { link, jetstream, subjects, answerMs } = this.#options;
-    const incarnation = this.#incarnation;
+    const incarnation = this.#events.incarnation;
     const { connection } = link;
     if (connection === undefined || incarnation === undefined) return undefined;
     const range = { incarnation, fromEventId, toEventId };
@@ -162,9 +160,9 @@ export class NatsSubscription implements EventSubscription {
   async #resync(): Promise<boolean> {
     const snapshot = await this.#askSnapshot();
     if (snapshot === undefined || this.#isClosed) return false;
-    const isSame = snapshot.incarnation === this.#incarnation;
-    this.#lastEventId = isSame ? Math.max(this.#lastEventId, snapshot.lastEventId) : snapshot.lastEventId;
-    this.#incarnation = snapshot.incarnation;
+    const isSame = snapshot.incarnation === this.#events.incarnation;
+    this.#events.lastEventId = isSame ? Math.max(this.#events.lastEventId, snapshot.lastEventId) : snapshot.lastEventId;
+    this.#events.incarnation = snapshot.incarnation;
     this.#options.listener.snapshot(snapshot);
     return true;
   }
@@ -189,24 +187,5 @@ export class NatsSubscription implements EventSubscription {
       return undefined;
     }
     return isWhole ? decodeSnapshot(text) : undefined;
-  }
-
-  #hear({ event, sentMs }: StreamedEvent): void {
-    if (sentMs !== undefined) this.#options.listener.lag?.(Math.max(0, Date.now() - sentMs));
-    this.#deliver(event);
-  }
-
-  #deliver(event: KvEvent): void {
-    this.#options.tally.events++;
-    if (event.incarnation !== this.#incarnation) {
-      this.#incarnation = event.incarnation;
-      this.#lastEventId = event.eventId;
-    } else this.#lastEventId = Math.max(this.#lastEventId, event.eventId);
-    this.#options.listener.event(event);
-  }
-
-  #decoded<T>(value: T | undefined, use: (value: T) => void): void {
-    if (value === undefined) this.#options.tally.undecodable++;
-    else use(value);
   }
 }
