@@ -23,7 +23,7 @@ const TURNS = ["calm", "control", "abused"];
 const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "20" },
-    requests: { type: "string", default: "160" },
+    requests: { type: "string", default: "640" },
     concurrency: { type: "string", default: "16" },
     speed: { type: "string", default: "1" },
     kinds: { type: "string", default: "idle,drips,bodies" },
@@ -58,7 +58,8 @@ async function measure({ url, proxyPids: [pid] }) {
     for (const name of i % 2 === 0 ? TURNS : [TURNS[1], TURNS[0], TURNS[2]]) {
       const beforeMs = processCpuMs(pid);
       if (name === "abused") await told(abuser, "begin");
-      times[name].push(...(await round(url, `${name}${i}`)));
+      // Names of one length: a longer one would be more tokens.
+      times[name].push(...(await round(url, `turn${TURNS.indexOf(name)}-${i}`)));
       const done = name === "abused" ? await told(abuser, "end") : {};
       for (const [what, count] of Object.entries(done)) totals[what] = (totals[what] ?? 0) + count;
       cpuMs[name] += (processCpuMs(pid) - beforeMs) / rounds;
