@@ -3,6 +3,7 @@
  * KV events, request records and all compilation. Prints one line of JSON. Started by bench.ts.
  */
 import { performance } from "node:perf_hooks";
+import { setTimeout } from "node:timers/promises";
 import { createPolicy } from "../../src/core/policy/registry.ts";
 import { Router } from "../../src/core/router.ts";
 import { engineProfile } from "../../src/sim/engine/profile.ts";
@@ -43,9 +44,12 @@ const TRACE_BLOCK_TOKENS = 512;
 /** 0.9 of an H100 after Qwen3-32B in FP8, with KV in FP8: 4,410 blocks of 64. */
 const POOL_TOKENS = 282_240;
 
-process.stdout.write(`${JSON.stringify(measure(JSON.parse(process.argv[2]) as TwinMeasureRequest))}\n`);
+/** In which other threads have done with what reading the trace left them: code to compile, memory to sweep. */
+const SETTLE_MS = 100;
 
-function measure(request: TwinMeasureRequest): TwinMeasureResult {
+process.stdout.write(`${JSON.stringify(await measure(JSON.parse(process.argv[2]) as TwinMeasureRequest))}\n`);
+
+async function measure(request: TwinMeasureRequest): Promise<TwinMeasureResult> {
   const { blockTokens } = request;
   const poolBlocks = Math.floor(POOL_TOKENS / blockTokens);
   const source = request.trace === null ? syntheticTimedTrace(12_000, 7) : readTimedTrace(request.trace);
@@ -56,6 +60,7 @@ function measure(request: TwinMeasureRequest): TwinMeasureResult {
   if (gpu === undefined || model === undefined) throw new Error("the twin knows no H100 or no Qwen3-32B");
   const { constants } = nearestConstants("vllm", "", "fp8", gpu.generation);
   globalThis.gc?.();
+  await setTimeout(SETTLE_MS);
   const wallStart = performance.now();
   const cpuStart = process.cpuUsage();
   const timer = new StepTimer({ model, gpu, tensorParallel: 1, weights: "fp8", kv: "fp8", constants });

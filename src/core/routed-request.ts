@@ -20,12 +20,13 @@ export interface RoutedRequest {
 
 /** Refuses a request that the load model or the index could not digest, before anything is written down for it. */
 export function checkRequest(request: RoutedRequest): void {
-  const { id, promptTokens, blocks, sequence, priority = 0 } = request;
-  const complain = (problem: string): never => {
-    throw new WarmpathError("WP_INVALID_INPUT", `request ${id}: ${problem}`);
-  };
-  if (!Number.isInteger(promptTokens) || promptTokens < 0) complain(`promptTokens must be whole, got ${promptTokens}`);
-  if (!Number.isInteger(blocks) || blocks < 0) complain(`blocks must be whole, got ${blocks}`);
-  if (2 * blocks > sequence.length) complain(`blocks is ${blocks}, but the sequence has ${sequence.length / 2} hashes`);
-  if (Number.isNaN(priority)) complain("priority must be a number");
+  const problem = problemOf(request);
+  if (problem !== undefined) throw new WarmpathError("WP_INVALID_INPUT", `request ${request.id}: ${problem}`);
+}
+
+function problemOf({ promptTokens, blocks, sequence, priority = 0 }: RoutedRequest): string | undefined {
+  if (!Number.isInteger(promptTokens) || promptTokens < 0) return `promptTokens must be whole, got ${promptTokens}`;
+  if (!Number.isInteger(blocks) || blocks < 0) return `blocks must be whole, got ${blocks}`;
+  if (2 * blocks > sequence.length) return `blocks is ${blocks}, but the sequence has ${sequence.length / 2} hashes`;
+  return Number.isNaN(priority) ? "priority must be a number" : undefined;
 }

@@ -12,7 +12,7 @@ import { KvIndex } from "./kv-index/kv-index.ts";
 import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
 import type { FirstToken, LoadDescription, ReportedLoad } from "./load/load-description.ts";
-import { signalledLoad } from "./load/load-columns.ts";
+import { firstTokenSignal, signalledLoad } from "./load/load-columns.ts";
 import { LoadModel } from "./load/load-model.ts";
 import { continueWith, mayTryAgain, openRequest, predictionHeld, type Ending } from "./open-request.ts";
 import type { OpenRequest } from "./open-request.ts";
@@ -449,8 +449,7 @@ export class Router {
     // Without events this is the proof that the prompt is cached now, whatever became of others that expected it.
     const { request } = open;
     if (!this.#feeds.has(open.replica)) this.index.expect(open.replica, request.sequence, request.blocks, nowNs);
-    const load = signalledLoad(this.load.columns, first.replica);
-    this.#policy.observe({ kind: "first-token", nowNs, ...first, load });
+    this.#policy.observe(firstTokenSignal(this.load.columns, first, nowNs));
   }
 
   #release(open: OpenRequest, ending: Ending, nowNs: Nanoseconds): void {

@@ -111,6 +111,11 @@ export class KubernetesApi {
     this.#toAll((watch) => write(watch, "BOOKMARK", object));
   }
 
+  /** Resolves when somebody watches a collection. */
+  async watched(path: string): Promise<void> {
+    while (this.#kind(path).watches.size === 0) await once(this.#server, "request");
+  }
+
   /** Ends all watches, as a server does every few minutes and whenever it restarts. */
   endWatches(): void {
     this.#endAll(({ response }) => response.end());

@@ -90,25 +90,31 @@ export class BlockTable {
     const words = this.#words;
     const idMask = this.#idMask;
     const tag = (hi & this.#tagMask) << this.#idBits;
-    let slot = ((lo >>> 0) * this.#scale) | 0;
-    let want = ONE_FURTHER | tag;
-    for (; ; want = (want + ONE_FURTHER) | 0, slot++) {
-      const word = slots[slot];
+    // Both loops step before they look, and both lanes are compared at once: the first calls meet an almost empty table, and
+    // what they have not run is missing in the code that is compiled after them.
+    let slot = (((lo >>> 0) * this.#scale) | 0) - 1;
+    let want = tag;
+    for (;;) {
+      want = (want + ONE_FURTHER) | 0;
+      const word = slots[++slot];
       if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) break;
       if (((word ^ want) & ~idMask) !== 0) continue;
       const id = word & idMask;
       const at = hashAt(id);
-      if (words[at] === lo && words[at + 1] === hi) return id;
+      if (((words[at] ^ lo) | (words[at + 1] ^ hi)) === 0) return id;
     }
     // From here on everybody nearer to home than the one in hand makes way for it.
     let inHand = tag | newId;
-    for (let d = want >>> ENTRY_BITS; d <= MAX_DISTANCE; d++, slot++) {
-      const word = slots[slot];
+    slot--;
+    for (let d = (want >>> ENTRY_BITS) - 1; d < MAX_DISTANCE;) {
+      d++;
+      const word = slots[++slot];
       const there = word >>> ENTRY_BITS;
+      const entry = word & ENTRY_MASK;
       if (there >= d) continue;
       slots[slot] = (d << ENTRY_BITS) | inHand;
       if (word === 0) return -1;
-      inHand = word & ENTRY_MASK;
+      inHand = entry;
       d = there;
     }
     return -1;

@@ -98,7 +98,8 @@ export class EventFeed {
       }
       this.#begin(event.incarnation);
     }
-    if (event.eventId <= this.#lastEventId || this.#waiting.has(event.eventId)) {
+    const isWaiting = this.#waiting.size > 0 && this.#waiting.has(event.eventId);
+    if (event.eventId <= this.#lastEventId || isWaiting) {
       this.#duplicates++;
       return undefined;
     }
@@ -194,6 +195,7 @@ export class EventFeed {
   }
 
   #takeWaiting(): KvEvent | undefined {
+    if (this.#waiting.size === 0) return undefined;
     const next = this.#waiting.get(this.#lastEventId + 1);
     if (next !== undefined) this.#waiting.delete(next.eventId);
     return next;

@@ -110,18 +110,7 @@ export class PageStore {
 
   /** Gives a page back with its blocks and whatever holders it has left. */
   freePage(page: number): void {
-    this.#removeFromTable(page, 0);
-    const header = headerAt(page);
-    for (let chunk = this.words[header + LINK]; chunk !== 0;) {
-      const next = this.words[chunk + LINK];
-      this.#giveChunk(chunk);
-      chunk = next;
-    }
-    // A loop: for eight words the call of `fill` costs more than they do.
-    for (let at = header; at < header + PAGE_HOLDERS_END; at++) this.words[at] = 0;
-    this.words[page * PAGE_WORDS] = this.#freePage;
-    this.#freePage = page;
-    this.#pages--;
+    this.trim(page, 0);
   }
 
   /** The next page the clock hand finds unused since its last round, or -1 if there is none but `pinnedPage`. */
@@ -238,12 +227,9 @@ export class PageStore {
   /** Drops blocks from the end of a page that nobody holds any more, and the page itself when none is left. */
   trim(page: number, heldMask: number): void {
     const keep = 32 - Math.clz32(heldMask);
-    if (keep === 0) {
-      this.freePage(page);
-      return;
-    }
     this.#removeFromTable(page, keep);
     this.setUsed(page, keep);
+    if (keep === 0) this.#givePage(page);
   }
 
   /** Whether a holder's address lies outside its page. */
@@ -258,6 +244,21 @@ export class PageStore {
       const at = hashAt(first + offset);
       this.table.remove(this.words[at], this.words[at + 1], first + offset);
     }
+  }
+
+  /** Gives back a page whose blocks are gone, with whatever holders it has left. */
+  #givePage(page: number): void {
+    const header = headerAt(page);
+    for (let chunk = this.words[header + LINK]; chunk !== 0;) {
+      const next = this.words[chunk + LINK];
+      this.#giveChunk(chunk);
+      chunk = next;
+    }
+    // A loop: for eight words the call of `fill` costs more than they do.
+    for (let at = header; at < header + PAGE_HOLDERS_END; at++) this.words[at] = 0;
+    this.words[page * PAGE_WORDS] = this.#freePage;
+    this.#freePage = page;
+    this.#pages--;
   }
 
   #giveChunk(chunk: number): void {

@@ -103,6 +103,30 @@ describe("warmpath", () => {
     expect(lasting[4]).toBeLessThan(8);
   });
 
+  it("has prompts computed together where they queue, and by themselves while it is calm", () => {
+    const policy = createPolicy("warmpath");
+    const load = { inFlight: 11, decoding: 10, contextTokens: 10_000, pendingPrefillTokens: 300 };
+    const rows: readonly CandidateRow[] = [
+      { name: "waiting", ...load },
+      { name: "decoding", ...load, inFlight: 10, pendingPrefillTokens: 0 },
+    ];
+    const savedAt = (nowNs: number, prompts: number): (number | undefined)[] => {
+      const crowd = { name: "crowd", inFlight: prompts };
+      const view = candidateView({ ...REQUEST, nowNs }, [...rows, crowd]);
+      policy.choose(view);
+      const saved = policy.explain(view).candidates.map(({ terms: parts }) => {
+        return parts.find(({ name }) => name === "shared batch")?.value;
+      });
+      policy.observe({ kind: "placed", nowNs, replica: 0 });
+      return saved.slice(0, 2);
+    };
+    const calm = savedAt(0, 0);
+    let busy = calm;
+    for (let second = 2; second <= 10; second += 2) busy = savedAt(second * 1e9, 24);
+    expect(busy[0]).toBeLessThan(10 * Math.min(-0.001, calm[0] ?? 0));
+    expect(busy[1]).toBeCloseTo(0);
+  });
+
   it("avoids a replica that it has learned to be slow", () => {
     const policy = createPolicy("warmpath");
     const load = { inFlight: 4, decoding: 4, contextTokens: 8_000 };

@@ -1,7 +1,7 @@
 /**
  * Warmpath: sends a request where it does the least harm, in milliseconds. docs/policy.md has the reasons and the evidence.
  *
- *   harm = urgency × time to first token + own decode + delay of others + eviction − worth of a copy
+ *   harm = urgency × time to first token + own decode + delay of others + eviction − shared batch − worth of a copy
  *
  * - time to first token: slot wait + memory wait + what is left of the step under way + prompts ahead + own uncached prompt,
  *   all with the batch decoding along;
@@ -12,6 +12,8 @@
  *
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
  * as a queue lasts, because then harm to others is what makes everybody's first token late.
+ *
+ * Prompts that wait are computed together. Where they queue anyway, one more with them stops others less than one by itself.
  *
  * A copy of a prefix is worth something where its holders are busy: what its lack has cost the requests of that prefix lately,
  * for as long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
@@ -24,7 +26,7 @@ import { type Beliefs, createHarm, type Harm, harmTerms, judge } from "./harm.ts
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { QueuePressure } from "./queue-pressure.ts";
-import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
+import { PROMPT_BATCH, SPEED_TERMS, SpeedModel } from "./speed-model.ts";
 import type {
   CandidateView,
   Choice,
@@ -37,6 +39,7 @@ import type {
 } from "./types.ts";
 
 const NS_PER_S = 1e9;
+const NS_PER_MS = 1e6;
 
 /** How much of a new signal goes into the learned share of cached prompt tokens. */
 const HIT_GAIN = 0.01;
@@ -142,11 +145,13 @@ class Warmpath implements Policy {
       const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
       const known = learned.slice(first, first + CANDIDATE_NUMBERS);
       [beliefs.factor = 1, beliefs.pendingPairs = 0, beliefs.heldFor = 0] = known;
+      const sharedMs = this.#sharedMs(view, replica, calm);
       beliefs.heldBlocks = most;
-      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
+      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
       beliefs.heldBlocks = this.#held(view, replica);
-      this.#costs[at] = judge(this.#harm, view, replica, beliefs);
-      return { replica, cost: this.#costs[at], terms: harmTerms(this.#harm) };
+      this.#costs[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
+      const terms = [...harmTerms(this.#harm), { name: "shared batch", value: -sharedMs }];
+      return { replica, cost: this.#costs[at], terms };
     });
     const place = this.#placeOfCopy(view);
     const copied = candidates.map(({ replica, cost, terms }, at) => {
@@ -154,7 +159,7 @@ class Warmpath implements Policy {
       return { replica, cost: cost - worth, terms: [...terms, { name: "worth of a copy", value: -worth }] };
     });
     const urgency = beliefs.urgency.toFixed(1);
-    const rule = `${urgency} × time to first token + own decode + delay of others + eviction − worth of a copy`;
+    const rule = `${urgency} × time to first token + own decode + delay of others + eviction − shared batch − worth of a copy`;
     return { rule, unit: "ms", candidates: copied };
   }
 
@@ -203,13 +208,26 @@ class Warmpath implements Policy {
       beliefs.pendingPairs = pendingPrefillPairs[replica];
       beliefs.heldFor = view.heldFor[replica];
       beliefs.heldBlocks = held;
-      const cost = judge(this.#harm, view, replica, beliefs);
+      const sharedMs = this.#sharedMs(view, replica, calm);
+      const cost = judge(this.#harm, view, replica, beliefs) - sharedMs;
       this.#costs[at] = cost;
       if (held < most) {
         beliefs.heldBlocks = most;
-        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
+        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
       } else this.#warmCosts[at] = cost;
     }
+  }
+
+  /**
+   * What those who decode are spared because the prompt is computed with others that wait. A lone one has mostly begun by the
+   * time the next comes; only where prompts queue are they taken together, and then the queue itself says how surely.
+   */
+  #sharedMs({ load }: CandidateView, replica: number, calm: number): number {
+    const decoding = load.decoding[replica];
+    if (load.inFlight[replica] === decoding) return 0;
+    const busy = 1 - calm;
+    const { coefficientsNs, factor } = this.#beliefs;
+    return (busy * busy * factor * coefficientsNs[PROMPT_BATCH] * decoding) / NS_PER_MS;
   }
 
   /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */

@@ -36,13 +36,13 @@ export const NOBODY_CHOSEN: ChoiceMade = {
 };
 
 interface Entry {
-  decision: LoggedDecision;
+  readonly decision: LoggedDecision;
   observedCachedTokens: number | undefined;
   firstTokenNs: Nanoseconds | undefined;
   /** Position of its first candidate in the endless sequence of rows, or -1. */
-  firstRow: number;
+  readonly firstRow: number;
   /** Names by replica; its number may be given to another later. */
-  names: readonly string[];
+  readonly names: readonly string[];
 }
 
 /**
@@ -75,17 +75,8 @@ export class DecisionLog {
   add(decision: LoggedDecision, view: CandidateView, names: readonly string[]): void {
     const isFull = this.detail === "full" && view.count <= this.#rowCount;
     const firstRow = isFull ? this.#copyRows(view) : -1;
-    const place = decision.decision % this.#capacity;
-    const entry = this.#ring[place];
-    if (entry === undefined) {
-      this.#ring[place] = { decision, observedCachedTokens: undefined, firstTokenNs: undefined, firstRow, names };
-    } else {
-      entry.decision = decision;
-      entry.observedCachedTokens = undefined;
-      entry.firstTokenNs = undefined;
-      entry.firstRow = firstRow;
-      entry.names = names;
-    }
+    const entry = { decision, observedCachedTokens: undefined, firstTokenNs: undefined, firstRow, names };
+    this.#ring[decision.decision % this.#capacity] = entry;
     this.#nextDecision = decision.decision + 1;
   }
 

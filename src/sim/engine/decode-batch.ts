@@ -30,7 +30,8 @@ export class DecodeBatch {
   get nextFinish(): number {
     if (this.#finishIsStale) {
       let first = Number.POSITIVE_INFINITY;
-      for (const { finishStep } of this.#members) if (finishStep < first) first = finishStep;
+      const members = this.#members;
+      for (let i = 0; i < members.length; i++) if (members[i].finishStep < first) first = members[i].finishStep;
       this.#nextFinish = first;
       this.#finishIsStale = false;
     }

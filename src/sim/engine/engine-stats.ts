@@ -33,12 +33,12 @@ export class ExactSum {
   #high = 0;
   #low = 0;
 
+  /** Carries every time, mostly nothing: a branch that is first taken late in a run would void the code around it. */
   add(value: number): void {
-    this.#low += value;
-    if (this.#low < LIMB) return;
-    const carried = Math.floor(this.#low / LIMB);
+    const low = this.#low + value;
+    const carried = Math.floor(low / LIMB);
     this.#high += carried;
-    this.#low -= carried * LIMB;
+    this.#low = low - carried * LIMB;
   }
 
   get value(): number {

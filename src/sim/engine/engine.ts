@@ -3,6 +3,7 @@ import { WarmpathError } from "../../core/errors.ts";
 import type { ReplicaSnapshot } from "../../core/kv-index/types.ts";
 import { Rng } from "../../core/rng.ts";
 import type { StepShape, StepTimer } from "../timing/step-timer.ts";
+import { emptyList } from "./empty-list.ts";
 import {
   type EngineFinish,
   type EngineGrowth,
@@ -166,34 +167,32 @@ export class Engine {
 
   /** Begins the next step, or run of steps, and returns when it ends; undefined if there is nothing to do. */
   beginStep(nowNs: Nanoseconds): Nanoseconds | undefined {
-    if (this.#stretch.isUnderWay) throw new WarmpathError("WP_INVALID_STATE", "the engine is in a step already");
     const scheduler = this.#scheduler;
+    const stretch = this.#stretch;
+    if (stretch.isUnderWay) throw new WarmpathError("WP_INVALID_STATE", "the engine is in a step already");
     if (!scheduler.hasWork) return undefined;
-    if (nowNs < this.#stretch.clock.nowNs) {
-      const message = `a step cannot begin at ${nowNs}, before ${this.#stretch.clock.nowNs}`;
-      throw new WarmpathError("WP_INVALID_STATE", message);
-    }
-    const isBackToBack = nowNs === this.#stretch.clock.nowNs && this.#lastStepNs >= 0;
-    if (nowNs > this.#stretch.clock.nowNs) this.#stretch.clock.wakeAt(nowNs);
+    const { clock } = stretch;
+    if (nowNs < clock.nowNs)
+      throw new WarmpathError("WP_INVALID_STATE", `a step cannot begin at ${nowNs}, before ${clock.nowNs}`);
+    const { profile } = this.#options;
+    const isBackToBack = nowNs === clock.nowNs && this.#lastStepNs >= 0;
+    if (nowNs > clock.nowNs) clock.wakeAt(nowNs);
     // Scheduled while the step before was under way, it knows only who had come when that one began.
-    const isAhead = this.#options.profile.asyncSchedulingDepth === 1 && isBackToBack && scheduler.isBusy;
+    const isAhead = profile.asyncSchedulingDepth === 1 && isBackToBack && scheduler.isBusy;
     scheduler.plan(isAhead ? this.#lastStepNs : nowNs);
     this.#blocksTakenFor = scheduler.batch.step;
-    if (this.#options.profile.eventFlush === "async") this.#events.flush(nowNs);
-    this.#stretch.done = 0;
-    this.#stretch.isRun = scheduler.chunks.length === 0;
-    this.#stretch.steps = this.#stretch.isRun ? this.#planRun() : 1;
-    if (!this.#stretch.isRun) {
-      this.#stretch.run.aPs = this.#shapeStep();
-      this.#stretch.run.bPs = 0;
-    }
-    if (this.#stretch.steps === 0) {
+    if (profile.eventFlush === "async") this.#events.flush(nowNs);
+    stretch.done = 0;
+    stretch.isRun = scheduler.chunks.length === 0;
+    if (stretch.isRun) stretch.steps = this.#planRun();
+    else stretch.planStep(this.#shapeStep());
+    if (stretch.steps === 0) {
       const first = scheduler.waiting.first?.request.key;
       throw new WarmpathError("WP_INVALID_STATE", `the engine makes no progress: request ${first} cannot be admitted`);
     }
-    this.#stretch.isUnderWay = true;
+    stretch.isUnderWay = true;
     this.#findNextChange();
-    return this.endNs;
+    return stretch.endNs;
   }
 
   /** When the stretch under way ends. */
@@ -243,28 +242,27 @@ export class Engine {
 
   /** Ends the stretch under way; what came of it is in `effects`. */
   endStep(nowNs: Nanoseconds): EngineEffects {
-    if (!this.#stretch.isUnderWay || nowNs !== this.endNs) {
-      const state = this.#stretch.isUnderWay ? `the step ends at ${this.endNs}` : "there is no step";
+    const stretch = this.#stretch;
+    if (!stretch.isUnderWay || nowNs !== stretch.endNs) {
+      const state = stretch.isUnderWay ? `the step ends at ${stretch.endNs}` : "there is no step";
       throw new WarmpathError("WP_INVALID_STATE", `endStep at ${nowNs}, but ${state}`);
     }
     const scheduler = this.#scheduler;
-    const decoding = scheduler.decoding;
-    const decodes = this.#stretch.isRun || this.#isMixed ? decoding : 0;
-    if (decodes > 0 && this.#speculative === undefined) this.#runDecodes(this.#stretch.steps);
+    const decodes = stretch.isRun || this.#isMixed ? scheduler.decoding : 0;
+    if (decodes > 0 && this.#speculative === undefined) this.#runDecodes(stretch.steps);
     else {
-      this.#spend(0, 1);
+      this.#spend(1, nowNs - stretch.clock.nowNs);
       if (decodes > 0) this.#speculate(nowNs);
     }
-    this.#log.add(this.#stretch, decodes, scheduler.chunks.length);
-    this.#lastStepNs = this.#stretch.timeAfter(this.#stretch.steps - 1);
-    this.#stretch.end();
+    this.#log.add(stretch, decodes, scheduler.chunks.length);
+    this.#lastStepNs = stretch.timeAfter(stretch.steps - 1);
+    stretch.end();
     this.#nextChangeNs = Number.POSITIVE_INFINITY;
     this.#totals.runs += 1;
-    for (const sequence of scheduler.lingering) scheduler.release(sequence);
-    if (scheduler.lingering.length > 0) scheduler.lingering.length = 0;
+    scheduler.releaseLingering();
     if (decodes > 0) this.#finishDecodes(nowNs);
     for (const sequence of scheduler.chunks) this.#endChunk(sequence, nowNs);
-    if (scheduler.chunks.length > 0) scheduler.chunks.length = 0;
+    emptyList(scheduler.chunks);
     this.#dropCancelled(nowNs);
     this.#events.flush(nowNs);
     // A request that its client gave up is over too: a crowd of impatient clients is no livelock.
@@ -296,8 +294,7 @@ export class Engine {
     if (scheduler.decoding + scheduler.lingering.length === 0) return 0;
     const isSteady = this.#speculative === undefined && scheduler.lingering.length === 0;
     if (!isSteady || !this.#options.coalesce) {
-      this.#stretch.run.aPs = this.#shapeStep();
-      this.#stretch.run.bPs = 0;
+      this.#stretch.planStep(this.#shapeStep());
       return 1;
     }
     this.#options.timer.decodeAffine(batch.size, batch.contextTokens, this.#stretch.run);
@@ -320,23 +317,26 @@ export class Engine {
 
   /** Runs decode steps until `until` of the stretch are over, from one block boundary to the next. */
   #runDecodes(until: number): void {
-    const scheduler = this.#scheduler;
-    const { batch } = scheduler;
-    while (this.#stretch.done < until) {
+    const { batch } = this.#scheduler;
+    const stretch = this.#stretch;
+    const events = this.#events;
+    let fromNs = stretch.timeAfter(stretch.done);
+    while (stretch.done < until) {
       this.#takeBlocks();
-      const limit = until - this.#stretch.done;
+      const limit = until - stretch.done;
       const boundary = batch.nextBoundary(0, limit);
       const steps = Math.min(boundary, limit);
-      if (steps > 1 && this.#events.hasPending) this.#events.flush(this.#stretch.timeAfter(this.#stretch.done + 1));
-      this.#spend(this.#stretch.done, this.#stretch.done + steps);
+      if (steps > 1 && events.hasPending) events.flush(stretch.timeAfter(stretch.done + 1));
+      const atNs = stretch.timeAfter(stretch.done + steps);
+      this.#spend(steps, atNs - fromNs);
       batch.advance(steps);
-      this.#stretch.done += steps;
+      stretch.done += steps;
       this.#totals.outputTokens += steps * batch.size;
-      const atNs = this.#stretch.timeAfter(this.#stretch.done);
       if (boundary === steps) this.#fillBlocks(atNs);
       if (this.#options.growth === "step") this.#reportAll(atNs);
       // Of the last step more may come, and its events leave together.
-      if (this.#stretch.done < this.#stretch.steps) this.#events.flush(atNs);
+      if (stretch.done < stretch.steps) events.flush(atNs);
+      fromNs = atNs;
     }
   }
 
@@ -472,29 +472,29 @@ export class Engine {
     }
   }
 
-  /** Accounts for the time between two numbers of steps of the stretch, in which nothing changed. */
-  #spend(from: number, to: number): void {
+  /** Accounts for steps of the stretch in which nothing changed, and for the time they took. */
+  #spend(steps: number, ns: number): void {
     const { running, lingering, cache } = this.#scheduler;
-    const ns = this.#stretch.timeAfter(to) - this.#stretch.timeAfter(from);
-    this.#totals.steps += to - from;
+    this.#totals.steps += steps;
     this.#totals.spent(ns, running.length + lingering.length, cache.heldBlocks);
   }
 
   #findNextChange(): void {
-    if (!this.#stretch.isRun || this.#stretch.steps === 1 || this.#stretch.done >= this.#stretch.steps - 1) {
+    const stretch = this.#stretch;
+    const { done } = stretch;
+    const left = stretch.steps - 1 - done;
+    if (!stretch.isRun || left <= 0) {
       this.#nextChangeNs = Number.POSITIVE_INFINITY;
       return;
     }
     const { batch } = this.#scheduler;
-    const { done, steps } = this.#stretch;
-    const left = steps - 1 - done;
     // Blocks taken for the coming step may cost others theirs, and that is known when it ends.
     const isTaking = this.#blocksTakenFor !== batch.step && batch.needingBlock(0).length > 0;
     if (isTaking && this.#options.profile.eventFlush === "async") {
-      this.#nextChangeNs = this.#stretch.timeAfter(done) + 1;
+      this.#nextChangeNs = stretch.timeAfter(done) + 1;
       return;
     }
     const boundary = isTaking || this.#events.hasPending ? 1 : batch.nextBoundary(0, left);
-    this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : this.#stretch.timeAfter(done + boundary);
+    this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : stretch.timeAfter(done + boundary);
   }
 }

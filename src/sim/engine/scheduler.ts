@@ -4,6 +4,7 @@ import type { StepShape } from "../timing/step-timer.ts";
 import { BatchWait } from "./batch-wait.ts";
 import type { CacheListener } from "./block-cache.ts";
 import { DecodeBatch } from "./decode-batch.ts";
+import { emptyList } from "./empty-list.ts";
 import type { EngineRequest, Sequence } from "./engine-request.ts";
 import type { EngineLimits, EngineProfile } from "./profile.ts";
 import { RunCache, type RunHolding } from "./run-cache.ts";
@@ -108,7 +109,7 @@ export class Scheduler {
   plan(cutoffNs: Nanoseconds): void {
     const { prefillSteps } = this.profile;
     const drafts = this.speculative?.drafts ?? 0;
-    if (this.chunks.length > 0) this.chunks.length = 0;
+    emptyList(this.chunks);
     this.#hasPreempted = false;
     let budget = this.limits.maxTokensPerStep;
     if (prefillSteps === "mixed") {
@@ -130,9 +131,10 @@ export class Scheduler {
     into.decodeSequences = isDecoding ? this.decoding + lingering.length : 0;
     into.decodeTokens = into.decodeSequences;
     into.contextTokens = isDecoding ? this.contextTokens : 0;
-    if (isDecoding) for (const { computed } of lingering) into.contextTokens += computed + 1;
+    if (isDecoding) for (let i = 0; i < lingering.length; i++) into.contextTokens += lingering[i].computed + 1;
     into.sampledRows = into.decodeSequences;
-    for (const { chunk, computed, target } of chunks) {
+    for (let i = 0; i < chunks.length; i++) {
+      const { chunk, computed, target } = chunks[i];
       into.prefillTokens += chunk;
       into.prefillPairs += chunk * (computed + chunk / 2);
       if (computed + chunk === target) into.sampledRows += 1;
@@ -142,7 +144,8 @@ export class Scheduler {
 
   /** Gives the requests that need a block in the coming step theirs, without looking whether there is one. */
   takeNextBlocks(): void {
-    for (const sequence of this.batch.needingBlock(0)) this.#allocate(sequence, 1);
+    const needing = this.batch.needingBlock(0);
+    for (let i = 0; i < needing.length; i++) this.#allocate(needing[i], 1);
   }
 
   publish(sequence: Sequence, computedTokens: number): void {
@@ -158,6 +161,13 @@ export class Scheduler {
     this.#isStalled = false;
   }
 
+  /** Those who occupied one step more than they computed give their blocks back. */
+  releaseLingering(): void {
+    const { lingering } = this;
+    for (let i = 0; i < lingering.length; i++) this.release(lingering[i]);
+    emptyList(lingering);
+  }
+
   release(sequence: Sequence): void {
     const { holding } = sequence;
     if (holding === undefined) return;
@@ -171,10 +181,12 @@ export class Scheduler {
   /** Every request that decodes gets what its next tokens need, or somebody has to give way. */
   #takeDecodeBlocks(): void {
     const { speculative } = this;
-    // Copied, because giving way changes both lists.
+    // Copied where somebody may have to give way, which changes both lists.
     const needing = speculative === undefined ? this.batch.needingBlock(0) : speculative.sequences;
     const most = needing.length * (speculative === undefined ? 1 : speculative.drafts + 2);
-    for (const sequence of this.cache.available < most ? [...needing] : needing) {
+    const safe = this.cache.available < most ? [...needing] : needing;
+    for (let i = 0; i < safe.length; i++) {
+      const sequence = safe[i];
       if (sequence.state !== "decoding") continue;
       let blocks = 1;
       if (speculative !== undefined) {
@@ -255,8 +267,12 @@ export class Scheduler {
   }
 
   #continuePrompts(budget: number): number {
+    if (this.prefilling.length === 0) return budget;
     let left = budget;
-    for (const sequence of this.prefilling.slice()) {
+    // Copied, because giving way changes the list.
+    const prefilling = this.prefilling.slice();
+    for (let i = 0; i < prefilling.length; i++) {
+      const sequence = prefilling[i];
       if (left <= 0) break;
       if (sequence.state !== "prefilling") continue;
       const chunk = this.#chunkOf(sequence.computed, sequence.target, left);

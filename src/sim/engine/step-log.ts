@@ -11,7 +11,7 @@ const NO_TIMES = new Float64Array(0);
 export class StepLog {
   readonly #isOn: boolean;
   readonly #isMixed: boolean;
-  #numbers = new Float64Array(RUN_NUMBERS * 256);
+  #numbers = new Float64Array(RUN_NUMBERS * 16);
   #entries = 0;
   /** The step of prompts alone that has just ended. */
   #promptStep: Float64Array = NO_TIMES;

@@ -13,6 +13,13 @@ export class Stretch {
   steps = 0;
   done = 0;
 
+  /** Makes it a single step of this duration. */
+  planStep(ps: number): void {
+    this.steps = 1;
+    this.run.aPs = ps;
+    this.run.bPs = 0;
+  }
+
   /** When it ends. */
   get endNs(): Nanoseconds {
     return this.timeAfter(this.steps);

@@ -1,16 +1,12 @@
 import type { Nanoseconds } from "../../core/clock.ts";
 import type { KvEvent } from "../../core/kv-index/types.ts";
+import { emptyList } from "../engine/empty-list.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { EngineGrowth } from "../engine/engine-request.ts";
 import type { SignalChannel } from "./signal-channel.ts";
 
 /** Messages that an outbox may keep after they were delivered. */
 const MOST_DELIVERED = 1024;
-
-/** Tokens of a request, by its number in the fleet. */
-export interface GrowthMessage {
-  readonly flight: number;
-  readonly tokens: number;
-}
 
 /** Messages of one kind in the order they were sent, which is the order they arrive in. */
 export class Outbox<T> {
@@ -73,7 +69,7 @@ export class SimWorker {
   readonly engine: Engine;
   readonly channels: WorkerChannels;
   readonly kvEvents: Outbox<KvEvent> = new Outbox();
-  readonly growth: Outbox<GrowthMessage> = new Outbox();
+  readonly growth: Outbox<EngineGrowth> = new Outbox();
   /** Raised whenever the time changes at which the step ends: earlier announcements are stale. */
   version = 0;
   endNs: Nanoseconds = -1;
@@ -111,12 +107,12 @@ export class SimWorker {
       const arrivesNs = this.channels.kvEvents.arrivalNs(atNs);
       if (arrivesNs !== Number.POSITIVE_INFINITY) this.kvEvents.send(arrivesNs, event);
     }
-    if (kvEvents.length > 0) kvEvents.length = 0;
-    for (const { atNs, key, tokens } of growth) {
-      const arrivesNs = this.channels.growth.arrivalNs(atNs);
-      if (arrivesNs !== Number.POSITIVE_INFINITY) this.growth.send(arrivesNs, { flight: key, tokens });
+    emptyList(kvEvents);
+    for (const grown of growth) {
+      const arrivesNs = this.channels.growth.arrivalNs(grown.atNs);
+      if (arrivesNs !== Number.POSITIVE_INFINITY) this.growth.send(arrivesNs, grown);
     }
-    if (growth.length > 0) growth.length = 0;
+    emptyList(growth);
   }
 
   /** The worker dies, with all that it had not told the router. */

@@ -1,10 +1,11 @@
 import { NS_PER_MS, type Nanoseconds } from "../../core/clock.ts";
-import type { Effect } from "../../core/effects.ts";
+import type { Effect, Place } from "../../core/effects.ts";
 import { WarmpathError } from "../../core/errors.ts";
 import { fullBlocks } from "../../core/hash.ts";
 import type { KvEvent } from "../../core/kv-index/types.ts";
 import type { Account } from "../../core/accounts.ts";
-import type { EngineFinish } from "../engine/engine-request.ts";
+import { emptyList } from "../engine/empty-list.ts";
+import type { EngineFinish, EngineGrowth } from "../engine/engine-request.ts";
 import { EventClass, EventQueue } from "../event-queue.ts";
 import { fleetResult } from "./fleet-result.ts";
 import { Flight } from "./flight.ts";
@@ -73,6 +74,8 @@ class VirtualFleet {
   #kvEvents = 0;
   #nowNs = 0;
   #nextTickNs = Number.POSITIVE_INFINITY;
+  readonly #hearGrowth = ({ key, tokens }: EngineGrowth, atNs: Nanoseconds): void =>
+    this.#carryOut(this.#router.grew(this.#flights[key].id, tokens, atNs));
 
   constructor(options: FleetOptions) {
     if (options.workers.length === 0) throw new WarmpathError("WP_INVALID_INPUT", "a fleet needs at least one worker");
@@ -170,13 +173,13 @@ class VirtualFleet {
   #offer(flight: Flight): void {
     if (flight.isSettled) return;
     this.#bringUp();
-    const { request, id, sequence } = flight;
-    const blocks = fullBlocks(request.promptTokens, this.#options.blockTokens);
-    const { promptTokens, sessionName: session } = request;
-    const { maxOutputTokens } = this.#options;
+    const { id, sequence } = flight;
+    const { promptTokens, sessionName: session } = flight.request;
+    const { blockTokens, maxOutputTokens } = this.#options;
     // The true length stays unknown to the router: only a bound that a client would send is passed on.
-    const bound = maxOutputTokens === undefined ? {} : { maxOutputTokens };
-    this.#carryOut(this.#router.offer({ id, promptTokens, sequence, blocks, session, ...bound }, this.#nowNs));
+    const known = { id, promptTokens, sequence, blocks: fullBlocks(promptTokens, blockTokens), session };
+    const routed = maxOutputTokens === undefined ? known : { ...known, maxOutputTokens };
+    this.#carryOut(this.#router.offer(routed, this.#nowNs));
   }
 
   /** Brings every worker up to now and hands over what has arrived: only then may the router decide. */
@@ -188,14 +191,11 @@ class VirtualFleet {
 
   #hearOf(worker: SimWorker): void {
     const nowNs = this.#nowNs;
-    this.#advance(worker);
+    worker.engine.advanceTo(nowNs);
+    worker.send();
     if (worker.kvEvents.nextNs <= nowNs)
       worker.kvEvents.deliver(nowNs, (event, atNs) => this.#apply(worker, event, atNs));
-    if (worker.growth.nextNs <= nowNs) {
-      worker.growth.deliver(nowNs, ({ flight, tokens }, atNs) => {
-        this.#carryOut(this.#router.grew(this.#flights[flight].id, tokens, atNs));
-      });
-    }
+    if (worker.growth.nextNs <= nowNs) worker.growth.deliver(nowNs, this.#hearGrowth);
     this.#noteNews(worker);
   }
 
@@ -215,45 +215,47 @@ class VirtualFleet {
     this.#carryOut(this.#router.applyEvent(worker.replica, event, atNs));
   }
 
+  /** Of most calls of the router nothing follows, so that what may is kept apart from whether anything does. */
   #carryOut(effects: readonly Effect[]): void {
-    for (const effect of effects) {
-      switch (effect.kind) {
-        case "place": {
-          const flight = this.#flightOf(effect.request);
-          const worker = this.#byReplica[effect.replica];
-          flight.worker = worker.index;
-          flight.workerName = worker.name;
-          flight.attempts = effect.attempt;
-          flight.placedNs = this.#nowNs;
-          flight.predictedCachedTokens = effect.predictedCachedTokens;
-          flight.decision = effect.decision;
-          flight.isOnWorker = true;
-          this.#tracker.add(worker.index, this.#nowNs);
-          this.#router.sent(flight.id, this.#nowNs);
-          const wireNs = this.#delays.routerToWorkerNs;
-          // Submitting only queues, and nobody looks before the next step: it need not wait for its turn.
-          if (wireNs === 0) this.#submit(flight);
-          else this.#push(this.#nowNs + wireNs, EventClass.routing, AT_WORKER, flight.index);
-          break;
-        }
-        case "shed": {
-          const flight = this.#flightOf(effect.request);
-          flight.shedReason = effect.reason;
-          flight.decision = effect.decision;
-          this.#answerClient(flight, "shed");
-          break;
-        }
-        case "replay":
-          this.#ask(effect.replica, [effect.fromEventId, effect.toEventId]);
-          break;
-        case "resync":
-          this.#ask(effect.replica, undefined);
-          break;
-        case "hold":
-          if (this.#nextTickNs > this.#nowNs + this.#tickNs) this.#tickAt(this.#nowNs + this.#tickNs);
-          break;
+    for (let i = 0; i < effects.length; i++) this.#carryOutOne(effects[i]);
+  }
+
+  #carryOutOne(effect: Effect): void {
+    switch (effect.kind) {
+      case "place":
+        return this.#sendOn(effect);
+      case "shed": {
+        const flight = this.#flightOf(effect.request);
+        flight.shedReason = effect.reason;
+        flight.decision = effect.decision;
+        return this.#answerClient(flight, "shed");
       }
+      case "replay":
+        return this.#ask(effect.replica, [effect.fromEventId, effect.toEventId]);
+      case "resync":
+        return this.#ask(effect.replica, undefined);
+      case "hold":
+        if (this.#nextTickNs > this.#nowNs + this.#tickNs) this.#tickAt(this.#nowNs + this.#tickNs);
     }
+  }
+
+  /** A request goes to the worker it was placed on. */
+  #sendOn(place: Place): void {
+    const flight = this.#flightOf(place.request);
+    const worker = this.#byReplica[place.replica];
+    flight.worker = worker.index;
+    flight.workerName = worker.name;
+    flight.attempts = place.attempt;
+    flight.placedNs = this.#nowNs;
+    flight.predictedCachedTokens = place.predictedCachedTokens;
+    flight.decision = place.decision;
+    flight.isOnWorker = true;
+    this.#tracker.add(worker.index, this.#nowNs);
+    this.#router.sent(flight.id, this.#nowNs);
+    const wireNs = this.#delays.routerToWorkerNs;
+    // Submitting only queues, and nobody looks before the next step: it need not wait for its turn.
+    if (wireNs === 0) this.#submit(flight);
+    else this.#push(this.#nowNs + wireNs, EventClass.routing, AT_WORKER, flight.index);
   }
 
   #flightOf(id: string): Flight {
@@ -321,7 +323,7 @@ class VirtualFleet {
       this.#flights[key].firstNs = atNs;
       this.#signal(worker.channels.firstToken, FIRST_TOKEN, key);
     }
-    if (firstTokens.length > 0) firstTokens.length = 0;
+    emptyList(firstTokens);
     this.#takeFinished(worker, finished);
     // Nothing else can happen before the next step begins, so it need not be queued.
     if (this.#queue.nextNs > this.#nowNs && this.#dueNs > this.#nowNs) this.#startStep(worker);
@@ -339,7 +341,7 @@ class VirtualFleet {
       this.#signal(worker.channels.ended, ENDED, flight.index);
       this.#answerClient(flight, "completed");
     }
-    if (finished.length > 0) finished.length = 0;
+    emptyList(finished);
   }
 
   #signal(channel: SignalChannel, kind: number, flight: number): void {
