@@ -10,8 +10,9 @@ export type ReadBody =
 /** Bodies up to here are read as fast as they come. */
 const HASTY_BYTES = 1024 * 1024;
 
-/** How long a larger one waits after each piece, of 64 KB as a rule. */
+/** Larger ones wait so long after so many bytes, in however small pieces these come. */
 const PAUSE_MS = 1;
+const BYTES_BETWEEN = 64 * 1024;
 
 /**
  * A connection can bring megabytes faster than anybody else is served. Heard in turns it would still be most of what is done
@@ -38,6 +39,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Re
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
+    let pauseAt = HASTY_BYTES;
     let tell: ((read: ReadBody) => void) | undefined = resolve;
     // A request lives as long as its answer, and its listeners with it: they must not hold the body, nor the promise of it.
     const settle = (read: ReadBody): void => {
@@ -53,7 +55,9 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Re
         return;
       }
       chunks.push(chunk);
-      if (length > HASTY_BYTES) letOthersGo(request);
+      if (length <= pauseAt) return;
+      pauseAt = length + BYTES_BETWEEN;
+      letOthersGo(request);
     });
     request.on("end", () => settle({ kind: "read", bytes: joinBytes(chunks, length) }));
     request.on("close", () => settle({ kind: "gone" }));

@@ -1,7 +1,6 @@
+import { NS_PER_MS } from "../clock.ts";
 import { CONTEXT_TOKEN, PAIR, PROMPT_BATCH, PROMPT_TOKEN, SEQUENCE, STEP } from "./speed-model.ts";
 import type { CandidateView, CostTerm } from "./types.ts";
-
-const NS_PER_MS = 1e6;
 
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
 export interface Harm {
@@ -14,6 +13,8 @@ export interface Harm {
   stallNs: number;
   slowdownNs: number;
   evictionNs: number;
+  /** What those who decode are spared because the prompt is computed with others. */
+  sharedNs: number;
   /** Urgency and the sum. */
   urgency: number;
   totalNs: number;
@@ -34,6 +35,8 @@ export interface Beliefs {
   /** Share of prompt tokens that are cached at all. */
   readonly hitShare: number;
   readonly urgency: number;
+  /** How surely a prompt that comes to others that wait is computed together with them, from 0 to 1. */
+  readonly sharing: number;
 }
 
 export function createHarm(): Harm {
@@ -47,6 +50,7 @@ export function createHarm(): Harm {
     stallNs: 0,
     slowdownNs: 0,
     evictionNs: 0,
+    sharedNs: 0,
     urgency: 0,
     totalNs: 0,
   };
@@ -54,7 +58,7 @@ export function createHarm(): Harm {
 
 /** Fills `harm` for one candidate and returns the sum in milliseconds. */
 export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): number {
-  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, hitShare, urgency } = beliefs;
+  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, hitShare, urgency, sharing } = beliefs;
   const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
   const requests = load.inFlight[replica];
   const decoding = load.decoding[replica];
@@ -91,9 +95,11 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.stallNs = harm.promptNs * decoding;
   harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
   harm.evictionNs = hitShare * harm.promptNs;
+  harm.sharedNs = waiting > 0 ? sharing * batchNs * decoding : 0;
   harm.urgency = urgency;
   const firstTokenNs = harm.slotWaitNs + harm.memoryWaitNs + harm.stepNs + harm.aheadNs + harm.promptNs;
-  harm.totalNs = urgency * firstTokenNs + harm.decodeNs + harm.stallNs + harm.slowdownNs + harm.evictionNs;
+  const othersNs = harm.stallNs + harm.slowdownNs + harm.evictionNs - harm.sharedNs;
+  harm.totalNs = urgency * firstTokenNs + harm.decodeNs + othersNs;
   return harm.totalNs / NS_PER_MS;
 }
 
@@ -123,5 +129,6 @@ export function harmTerms(harm: Harm): CostTerm[] {
     term("others stopped", harm.stallNs),
     term("others slowed", harm.slowdownNs),
     term("eviction", harm.evictionNs),
+    term("shared batch", -harm.sharedNs),
   ];
 }

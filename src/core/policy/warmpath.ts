@@ -21,12 +21,13 @@
  * Times come from a `SpeedModel` that learns from streamed tokens and starts from a prior that fits any accelerator to within a
  * factor the first signals settle.
  */
+import { NS_PER_SECOND } from "../clock.ts";
 import { CopyLedger, MEMORY_NS } from "./copy-ledger.ts";
 import { type Beliefs, createHarm, type Harm, harmTerms, judge } from "./harm.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { QueuePressure } from "./queue-pressure.ts";
-import { PROMPT_BATCH, SPEED_TERMS, SpeedModel } from "./speed-model.ts";
+import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
 import type {
   CandidateView,
   Choice,
@@ -37,9 +38,6 @@ import type {
   PolicyParameters,
   PolicySignal,
 } from "./types.ts";
-
-const NS_PER_S = 1e9;
-const NS_PER_MS = 1e6;
 
 /** How much of a new signal goes into the learned share of cached prompt tokens. */
 const HIT_GAIN = 0.01;
@@ -87,6 +85,7 @@ class Warmpath implements Policy {
     heldBlocks: 0,
     hitShare: 0,
     urgency: 0,
+    sharing: 0,
   };
   readonly #claim: Claim = { pressure: 0, waits: 0, kind: "none", key: 0, costMs: 0 };
   /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
@@ -100,8 +99,8 @@ class Warmpath implements Policy {
     this.#busyUrgency = numberParameter(parameters, "busyUrgency");
     this.#queueHalf = numberParameter(parameters, "queueHalf");
     this.#expectedCredit = numberParameter(parameters, "expectedCredit");
-    this.#paybackNs = numberParameter(parameters, "paybackSeconds") * NS_PER_S;
-    this.#pressure = new QueuePressure(numberParameter(parameters, "queueSeconds") * NS_PER_S);
+    this.#paybackNs = numberParameter(parameters, "paybackSeconds") * NS_PER_SECOND;
+    this.#pressure = new QueuePressure(numberParameter(parameters, "queueSeconds") * NS_PER_SECOND);
     this.#speeds = new SpeedModel(numberParameter(parameters, "speedPriorFactor"));
   }
 
@@ -141,19 +140,19 @@ class Warmpath implements Policy {
     beliefs.coefficientsNs = learned;
     beliefs.hitShare = learned[HIT_SHARE];
     beliefs.urgency = this.#urgency(calm);
+    beliefs.sharing = sharing(calm);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
       const known = learned.slice(first, first + CANDIDATE_NUMBERS);
       [beliefs.factor = 1, beliefs.pendingPairs = 0, beliefs.heldFor = 0] = known;
-      const sharedMs = this.#sharedMs(view, replica, calm);
       beliefs.heldBlocks = most;
-      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
+      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
       beliefs.heldBlocks = this.#held(view, replica);
-      this.#costs[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
-      const terms = [...harmTerms(this.#harm), { name: "shared batch", value: -sharedMs }];
-      return { replica, cost: this.#costs[at], terms };
+      this.#costs[at] = judge(this.#harm, view, replica, beliefs);
+      return { replica, cost: this.#costs[at], terms: harmTerms(this.#harm) };
     });
-    const place = this.#placeOfCopy(view);
+    const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
+    const place = this.#placeOfCopy(view, cheapest);
     const copied = candidates.map(({ replica, cost, terms }, at) => {
       const worth = at === place ? learned[COPY_WORTH] : 0;
       return { replica, cost: cost - worth, terms: [...terms, { name: "worth of a copy", value: -worth }] };
@@ -201,6 +200,7 @@ class Warmpath implements Policy {
     beliefs.coefficientsNs = this.#speeds.coefficientsNs;
     beliefs.hitShare = this.#hitShare;
     beliefs.urgency = this.#urgency(calm);
+    beliefs.sharing = sharing(calm);
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       const held = this.#held(view, replica);
@@ -208,31 +208,18 @@ class Warmpath implements Policy {
       beliefs.pendingPairs = pendingPrefillPairs[replica];
       beliefs.heldFor = view.heldFor[replica];
       beliefs.heldBlocks = held;
-      const sharedMs = this.#sharedMs(view, replica, calm);
-      const cost = judge(this.#harm, view, replica, beliefs) - sharedMs;
+      const cost = judge(this.#harm, view, replica, beliefs);
       this.#costs[at] = cost;
       if (held < most) {
         beliefs.heldBlocks = most;
-        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs) - sharedMs;
+        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
       } else this.#warmCosts[at] = cost;
     }
   }
 
-  /**
-   * What those who decode are spared because the prompt is computed with others that wait. A lone one has mostly begun by the
-   * time the next comes; only where prompts queue are they taken together, and then the queue itself says how surely.
-   */
-  #sharedMs({ load }: CandidateView, replica: number, calm: number): number {
-    const decoding = load.decoding[replica];
-    if (load.inFlight[replica] === decoding) return 0;
-    const busy = 1 - calm;
-    const { coefficientsNs, factor } = this.#beliefs;
-    return (busy * busy * factor * coefficientsNs[PROMPT_BATCH] * decoding) / NS_PER_MS;
-  }
-
   /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */
   #considerCopy(view: CandidateView, cheapest: Placement, calm: number): Placement {
-    const at = this.#placeOfCopy(view);
+    const at = this.#placeOfCopy(view, cheapest);
     if (at < 0) return cheapest;
     const depth = deepest(view);
     const key = view.prefixKey(depth);
@@ -253,9 +240,8 @@ class Warmpath implements Policy {
   }
 
   /** Where a copy would have been the cheapest of all; -1 if nobody holds anything, or the cheapest is a holder. */
-  #placeOfCopy(view: CandidateView): number {
+  #placeOfCopy(view: CandidateView, cheapest: Placement): number {
     const warmest = lowestCost(view, this.#warmCosts, "rotation") as Placement;
-    const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
     if (warmest.replica === cheapest.replica) return -1;
     const at = view.candidates.indexOf(warmest.replica);
     const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
@@ -302,6 +288,14 @@ class Warmpath implements Policy {
     this.#costs = new Float64Array(2 * count);
     this.#warmCosts = new Float64Array(2 * count);
   }
+}
+
+/**
+ * How surely prompts that wait are computed together. A lone one has mostly begun by the time the next comes; only where prompts
+ * queue are they taken together, and then the queue itself says how surely.
+ */
+function sharing(calm: number): number {
+  return (1 - calm) * (1 - calm);
 }
 
 function isFull({ load }: CandidateView, replica: number): boolean {
