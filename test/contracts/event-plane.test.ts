@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { vi } from "vitest";
 import { HttpEventPlane } from "../../src/planes/event/http.ts";
 import { HttpEventPublisher } from "../../src/planes/event/http-publisher.ts";
 import { MemoryEventPlane } from "../../src/planes/event/memory.ts";
@@ -95,12 +96,9 @@ describeEventPlaneContract({
     await before?.publisher.close();
     const endpoint = before?.publisher.endpoint ?? "tcp://127.0.0.1:*";
     const replayEndpoint = before?.publisher.replayEndpoint ?? "tcp://127.0.0.1:*";
-    const publisher = await ZmqEventPublisher.load({
-      endpoint,
-      replayEndpoint,
-      blockTokens: CONTRACT_BLOCK_TOKENS,
-      replayDepth,
-    });
+    const options = { endpoint, replayEndpoint, blockTokens: CONTRACT_BLOCK_TOKENS, replayDepth };
+    // ZMQ gives an address back on a thread of its own, some time after its socket has closed.
+    const publisher = await vi.waitFor(() => ZmqEventPublisher.load(options), { timeout: 10_000, interval: 20 });
     const proxy = new CuttableProxy(Number(new URL(publisher.endpoint).port));
     const url = before?.address?.url ?? (await proxy.listen());
     return {

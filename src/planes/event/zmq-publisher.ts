@@ -67,7 +67,12 @@ export class ZmqEventPublisher implements EventPublisher {
       throw new WarmpathError("WP_INVALID_INPUT", advice, { cause });
     });
     const publisher = new ZmqEventPublisher(zmq, options);
-    await publisher.#start();
+    try {
+      await publisher.#start();
+    } catch (error) {
+      await publisher.close();
+      throw error;
+    }
     return publisher;
   }
 
