@@ -45,26 +45,6 @@ export class BlockTable {
     return this.#slots.byteLength;
   }
 
-  /** Reads the homes of hashes that are about to be asked for: side by side, memory answers much sooner than in turn. */
-  prefetch(sequence: Uint32Array, from: number, to: number): void {
-    const slots = this.#slots;
-    const scale = this.#scale;
-    let seen = 0;
-    for (let i = from; i < to; i += 2) seen ^= slots[((sequence[i] >>> 0) * scale) | 0];
-    this.readAhead = seen;
-  }
-
-  /** The same for the hashes of blocks from `first` to `end` of one page. */
-  prefetchBlocks(first: number, end: number): void {
-    const slots = this.#slots;
-    const words = this.#words;
-    const scale = this.#scale;
-    let seen = 0;
-    let at = hashAt(first);
-    for (let block = first; block < end; block++, at += 2) seen ^= slots[((words[at] >>> 0) * scale) | 0];
-    this.readAhead = seen;
-  }
-
   /** The block's id, or -1. */
   find(lo: number, hi: number): number {
     const slots = this.#slots;
@@ -82,46 +62,56 @@ export class BlockTable {
   }
 
   /**
-   * Returns the id of a block with this hash, or takes `newId` for it and returns -1. A table this size fills up only
-   * under hashes made to collide; the block that finds no place is then simply not found again, which an index may do.
+   * Takes ids from `firstId` on for `count` blocks of a chain, from its block `from` on, and writes their hashes into the
+   * page they are to lie in; stops before the first block that is here already. Returns how many it took.
    */
-  findOrInsert(lo: number, hi: number, newId: number): number {
-    const slots = this.#slots;
+  insertRun(sequence: Uint32Array, from: number, count: number, firstId: number): number {
     const words = this.#words;
-    const idMask = this.#idMask;
-    const tag = (hi & this.#tagMask) << this.#idBits;
-    // Both loops step before they look, and both lanes are compared at once: the first calls meet an almost empty table, and
-    // what they have not run is missing in the code that is compiled after them.
-    let slot = (((lo >>> 0) * this.#scale) | 0) - 1;
-    let want = tag;
-    for (;;) {
-      want = (want + ONE_FURTHER) | 0;
-      const word = slots[++slot];
-      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) break;
-      if (((word ^ want) & ~idMask) !== 0) continue;
-      const id = word & idMask;
-      const at = hashAt(id);
-      if (((words[at] ^ lo) | (words[at + 1] ^ hi)) === 0) return id;
+    this.#readAhead(sequence, 2 * from, 2 * (from + count));
+    let at = hashAt(firstId);
+    let taken = 0;
+    for (let i = 2 * from; taken < count; i += 2, at += 2, taken++) {
+      const lo = sequence[i] | 0;
+      const hi = sequence[i + 1] | 0;
+      if (this.find(lo, hi) !== -1) break;
+      words[at] = lo;
+      words[at + 1] = hi;
+      this.#put(lo, hi, firstId + taken);
     }
-    // From here on everybody nearer to home than the one in hand makes way for it.
-    let inHand = tag | newId;
-    slot--;
-    for (let d = (want >>> ENTRY_BITS) - 1; d < MAX_DISTANCE;) {
-      d++;
-      const word = slots[++slot];
-      const there = word >>> ENTRY_BITS;
-      const entry = word & ENTRY_MASK;
-      if (there >= d) continue;
-      slots[slot] = (d << ENTRY_BITS) | inHand;
-      if (word === 0) return -1;
-      inHand = entry;
-      d = there;
-    }
-    return -1;
+    return taken;
   }
 
-  /** Forgets a block that is known to be here under this hash. */
-  remove(lo: number, hi: number, id: number): void {
+  /** Forgets the blocks of one page with ids from `first` to `end`, each of which is here. */
+  removeRun(first: number, end: number): void {
+    const words = this.#words;
+    let at = hashAt(first);
+    this.#readAheadOfPage(at, at + 2 * (end - first));
+    for (let id = first; id < end; id++, at += 2) this.#take(words[at], words[at + 1], id);
+  }
+
+  /**
+   * Enters a block that is not here. A table this size fills up only under hashes made to collide; the block that finds no
+   * place is then simply not found again, which an index may do.
+   */
+  #put(lo: number, hi: number, id: number): void {
+    const slots = this.#slots;
+    // It steps before it looks: the first calls meet an almost empty table, and what they have not run is missing in the
+    // code that is compiled after them.
+    let slot = (((lo >>> 0) * this.#scale) | 0) - 1;
+    let inHand = ((hi & this.#tagMask) << this.#idBits) | id;
+    while (inHand >>> ENTRY_BITS < MAX_DISTANCE) {
+      inHand = (inHand + ONE_FURTHER) | 0;
+      const word = slots[++slot];
+      // Everybody nearer to home than the one in hand makes way for it.
+      if (word >>> ENTRY_BITS >= inHand >>> ENTRY_BITS) continue;
+      slots[slot] = inHand;
+      if (word === 0) return;
+      inHand = word;
+    }
+  }
+
+  /** Removes a block; whoever behind it is not at home moves one nearer to it. */
+  #take(lo: number, hi: number, id: number): void {
     const slots = this.#slots;
     let slot = ((lo >>> 0) * this.#scale) | 0;
     let want = ONE_FURTHER | ((hi & this.#tagMask) << this.#idBits) | id;
@@ -132,5 +122,24 @@ export class BlockTable {
       slots[slot++] = (next - ONE_FURTHER) | 0;
     }
     slots[slot] = 0;
+  }
+
+  /** Reads the homes of hashes that are about to be asked for: side by side, memory answers much sooner than in turn. */
+  #readAhead(sequence: Uint32Array, from: number, to: number): void {
+    const slots = this.#slots;
+    const scale = this.#scale;
+    let seen = 0;
+    for (let i = from; i < to; i += 2) seen ^= slots[(sequence[i] * scale) | 0];
+    this.readAhead = seen;
+  }
+
+  /** The same for hashes that lie in a page. */
+  #readAheadOfPage(from: number, to: number): void {
+    const slots = this.#slots;
+    const words = this.#words;
+    const scale = this.#scale;
+    let seen = 0;
+    for (let i = from; i < to; i += 2) seen ^= slots[((words[i] >>> 0) * scale) | 0];
+    this.readAhead = seen;
   }
 }

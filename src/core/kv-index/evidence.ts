@@ -1,19 +1,11 @@
 import type { Nanoseconds } from "../clock.ts";
 import { bitCount, lowestBit, lowestBits } from "./block-mask.ts";
 import { Expectations } from "./expectations.ts";
-import {
-  CHUNK_WORDS,
-  FIRST_HOLDER,
-  LINK,
-  PAGE_BLOCKS,
-  PAGE_HOLDERS_END,
-  commonBlocks,
-  hashAt,
-  headerAt,
-} from "./page-layout.ts";
+import * as layout from "./page-layout.ts";
 import { PageStore } from "./page-store.ts";
 import { PairTable } from "./pair-table.ts";
 
+const { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, commonBlocks, hashAt, headerAt } = layout;
 const NONE = -1;
 const EVICTED_AT_ONCE = 8;
 
@@ -75,26 +67,16 @@ export class Evidence {
     const known = Math.min(most, used - first);
     const same = known > 0 ? commonBlocks(words, hashAt(block) + 2, sequence, 2 * from, known) : 0;
     if (same < known || same === most) return same;
-    let added = same;
-    if (most - added > 1) table.prefetch(sequence, 2 * (from + added), 2 * (from + most));
-    for (; added < most; added++) {
-      const lo = sequence[2 * (from + added)] | 0;
-      const hi = sequence[2 * (from + added) + 1] | 0;
-      const next = block + 1 + added;
-      // It may be in a page of its own, from before its parent was known.
-      if (table.findOrInsert(lo, hi, next) !== NONE) break;
-      const at = hashAt(next);
-      words[at] = lo;
-      words[at + 1] = hi;
-    }
+    // A block further on may be in a page of its own, from before its parent was known.
+    const added = same + table.insertRun(sequence, from + same, most - same, block + 1 + same);
     store.setUsed(page, first + added);
     return added;
   }
 
-  /** The block with this hash wherever it is, or the first of a new page; -1 only if no page can be had. */
-  findOrStart(lo: number, hi: number): number {
-    const store = this.store;
-    const known = store.table.find(lo, hi);
+  /** Block `from` of a chain wherever it is, or the first of a new page, with what follows it; -1 only if no page can be had. */
+  findOrStart(sequence: Uint32Array, from: number, to: number): number {
+    const { store } = this;
+    const known = store.table.find(sequence[2 * from] | 0, sequence[2 * from + 1] | 0);
     if (known !== NONE) return known;
     let page = store.takePage();
     if (page === NONE) {
@@ -103,11 +85,7 @@ export class Evidence {
       if (page === NONE) return NONE;
     }
     const block = page * PAGE_BLOCKS;
-    const at = hashAt(block);
-    store.words[at] = lo;
-    store.words[at + 1] = hi;
-    store.setUsed(page, 1);
-    store.table.findOrInsert(lo, hi, block);
+    store.setUsed(page, store.table.insertRun(sequence, from, Math.min(to - from, PAGE_BLOCKS), block));
     return block;
   }
 

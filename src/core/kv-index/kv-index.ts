@@ -4,19 +4,10 @@ import { TIERS, type Tier } from "../replica.ts";
 import { AliasTable, type AliasCheck } from "./alias-table.ts";
 import { CapacityEstimates } from "./capacity-estimates.ts";
 import { Evidence } from "./evidence.ts";
-import {
-  CHUNK_WORDS,
-  FIRST_HOLDER,
-  LINK,
-  PAGE_BLOCKS,
-  PAGE_HOLDERS_END,
-  USED,
-  commonBlocks,
-  hashAt,
-  headerAt,
-} from "./page-layout.ts";
+import * as layout from "./page-layout.ts";
 import type { KvEventBody, KvEvidence, KvIndexStats, Match, SnapshotRun } from "./types.ts";
 
+const { CHUNK_WORDS, FIRST_HOLDER, LINK, PAGE_BLOCKS, PAGE_HOLDERS_END, USED, commonBlocks, hashAt, headerAt } = layout;
 const NONE = -1;
 
 export interface KvIndexOptions {
@@ -311,7 +302,7 @@ export class KvIndex implements KvEvidence {
       let first = previous + 1;
       let run = previous === NONE ? 0 : evidence.extend(previous, sequence, taken, blocks);
       if (run === 0) {
-        first = evidence.findOrStart(sequence[2 * taken] | 0, sequence[2 * taken + 1] | 0);
+        first = evidence.findOrStart(sequence, taken, blocks);
         if (first === NONE) break;
         run = 1 + evidence.extend(first, sequence, taken + 1, blocks);
       }
@@ -378,36 +369,31 @@ export class KvIndex implements KvEvidence {
     if (aliases !== null && this.#aliasedBlocks.length < blocks) this.#aliasedBlocks = new Int32Array(2 * blocks);
     let from = 0;
     let bits = 0;
-    let block = NONE;
-    for (let i = 0; i < blocks; i++) {
+    let page = NONE;
+    for (let i = 0; i < blocks;) {
+      let found = NONE;
       const lo = engine[2 * i] | 0;
       const hi = engine[2 * i + 1] | 0;
-      if (aliases === null && (block & 15) > 0 && bits !== 0) {
-        // Engines forget a prompt from its end, so the block before the last one removed is the likeliest next.
-        const at = hashAt(block - 1);
-        if (words[at] === lo && words[at + 1] === hi) {
-          block--;
-          bits |= 1 << (block & 15);
-          continue;
-        }
-      }
-      let found = NONE;
       if (aliases !== null) this.#aliasedBlocks[i] = found = aliases.take(replica, lo, hi);
       if (found === NONE) found = table.find(lo, hi);
       if (found === NONE) {
         this.#unknownRemovals++;
+        i++;
         continue;
       }
-      const bit = 1 << (found & 15);
-      if (bits !== 0 && (found >> 4 !== block >> 4 || (bits & bit) !== 0)) {
-        this.#withdraw(replica, lane, engine, block >> 4, bits, from, i);
+      // Engines forget a prompt from its end, so the blocks before the one removed are the likeliest next.
+      const run = aliases !== null ? 1 : blocksBack(words, found, engine, i, blocks);
+      const mask = ((1 << run) - 1) << ((found & 15) + 1 - run);
+      if (bits !== 0 && (found >> 4 !== page || (bits & mask) !== 0)) {
+        this.#withdraw(replica, lane, engine, page, bits, from, i);
         from = i;
         bits = 0;
       }
-      bits |= bit;
-      block = found;
+      bits |= mask;
+      page = found >> 4;
+      i += run;
     }
-    if (bits !== 0) this.#withdraw(replica, lane, engine, block >> 4, bits, from, blocks);
+    if (bits !== 0) this.#withdraw(replica, lane, engine, page, bits, from, blocks);
   }
 
   /** Withdraws evidence for blocks of one page, and puts back the aliases taken for those the replica still holds. */
@@ -466,4 +452,21 @@ function wholePage(words: Int32Array, page: number, sequence: Uint32Array, depth
   const at = hashAt(page * PAGE_BLOCKS + used - 1);
   const want = 2 * (depth + used - 1);
   return words[at] === (sequence[want] | 0) && words[at + 1] === (sequence[want + 1] | 0) ? used : 0;
+}
+
+/** How many hashes of a removal, from `from` on, are those of `block` and of the blocks before it in its page, in this order. */
+function blocksBack(words: Int32Array, block: number, engine: Uint32Array, from: number, to: number): number {
+  const most = Math.min(to - from, (block & 15) + 1);
+  let at = hashAt(block);
+  let run = 0;
+  // The first is the block itself.
+  do {
+    run++;
+    at -= 2;
+  } while (
+    run < most &&
+    words[at] === (engine[2 * (from + run)] | 0) &&
+    words[at + 1] === (engine[2 * (from + run) + 1] | 0)
+  );
+  return run;
 }

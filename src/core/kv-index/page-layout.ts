@@ -5,10 +5,14 @@
  *
  * The header comes last so that the last block's hash, which a match compares first, lies beside it. `link` leads to the
  * first chunk of further holders, which is `spare, link, 7 × [lane, masks]`: behind their first word, both look alike.
+ *
+ * Whoever is in a hurry makes these constants of its own, `const { LINK } = layout`: those are compiled in as numbers,
+ * whereas imported and exported ones are read and checked at every use.
  */
 export const PAGE_BLOCKS = 16;
-export const PAGE_WORDS = 40;
 export const CHUNK_WORDS = 16;
+const PAGE_WORDS = 40;
+const HEADER = 32;
 
 /** From the header of a page, or the start of a chunk. */
 export const LINK = 1;
@@ -20,6 +24,11 @@ export const USED = 0x1f;
 export const REFERENCED = 0x20;
 export const FOLLOWER_SHIFT = 8;
 
+/** Where a page is. */
+export function pageAt(page: number): number {
+  return page * PAGE_WORDS;
+}
+
 /** Where the `[lo, hi]` lanes of a block are. */
 export function hashAt(block: number): number {
   return (block >> 4) * PAGE_WORDS + ((block & 15) << 1);
@@ -27,7 +36,7 @@ export function hashAt(block: number): number {
 
 /** Where the header of a page is. */
 export function headerAt(page: number): number {
-  return page * PAGE_WORDS + 2 * PAGE_BLOCKS;
+  return page * PAGE_WORDS + HEADER;
 }
 
 /**

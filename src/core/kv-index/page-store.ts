@@ -1,18 +1,18 @@
 import { BlockTable } from "./block-table.ts";
-import {
+import * as layout from "./page-layout.ts";
+
+const {
   CHUNK_WORDS,
   FIRST_HOLDER,
   FOLLOWER_SHIFT,
   LINK,
   PAGE_BLOCKS,
   PAGE_HOLDERS_END,
-  PAGE_WORDS,
   REFERENCED,
   USED,
-  hashAt,
   headerAt,
-} from "./page-layout.ts";
-
+  pageAt,
+} = layout;
 const NONE = -1;
 /** How far the hand looks for a page with chunks before the holder that needs one is refused. */
 const CROWDED_STEPS = 256;
@@ -43,14 +43,14 @@ export class PageStore {
   constructor(maxPages: number, maxChunks: number) {
     this.maxPages = maxPages;
     this.#maxChunks = maxChunks;
-    this.words = new Int32Array(maxPages * PAGE_WORDS + maxChunks * CHUNK_WORDS);
+    this.words = new Int32Array(pageAt(maxPages) + maxChunks * CHUNK_WORDS);
     this.table = new BlockTable(maxPages * PAGE_BLOCKS, this.words);
     // Free pages are chained through their first hash, so that a free page reads as one without holders; free chunks
     // through their links, where 0, which no chunk can be, ends the chain.
     for (let page = 0; page < maxPages; page++) {
-      this.words[page * PAGE_WORDS] = page + 1 < maxPages ? page + 1 : NONE;
+      this.words[pageAt(page)] = page + 1 < maxPages ? page + 1 : NONE;
     }
-    const firstChunk = maxPages * PAGE_WORDS;
+    const firstChunk = pageAt(maxPages);
     for (let at = firstChunk; at < this.words.length; at += CHUNK_WORDS) {
       this.words[at + LINK] = at + CHUNK_WORDS < this.words.length ? at + CHUNK_WORDS : 0;
     }
@@ -103,7 +103,7 @@ export class PageStore {
   takePage(): number {
     const page = this.#freePage;
     if (page === NONE) return NONE;
-    this.#freePage = this.words[page * PAGE_WORDS];
+    this.#freePage = this.words[pageAt(page)];
     this.#pages++;
     return page;
   }
@@ -161,8 +161,8 @@ export class PageStore {
   /** Address of an empty place for a lane that does not hold anything of the page yet, or -1 if there is no room. */
   addHolder(page: number, lane: number): number {
     const words = this.words;
-    const pageAt = headerAt(page);
-    let group = pageAt;
+    const header = headerAt(page);
+    let group = header;
     let end = group + PAGE_HOLDERS_END;
     for (;;) {
       for (let at = group + FIRST_HOLDER; at < end; at += 2) {
@@ -179,8 +179,8 @@ export class PageStore {
     this.#freeChunk = words[chunk + LINK];
     this.#chunks++;
     words.fill(0, chunk, chunk + CHUNK_WORDS);
-    words[chunk + LINK] = words[pageAt + LINK];
-    words[pageAt + LINK] = chunk;
+    words[chunk + LINK] = words[header + LINK];
+    words[header + LINK] = chunk;
     words[chunk + FIRST_HOLDER] = lane;
     return chunk + FIRST_HOLDER;
   }
@@ -227,36 +227,33 @@ export class PageStore {
   /** Drops blocks from the end of a page that nobody holds any more, and the page itself when none is left. */
   trim(page: number, heldMask: number): void {
     const keep = 32 - Math.clz32(heldMask);
-    this.#removeFromTable(page, keep);
+    this.table.removeRun(page * PAGE_BLOCKS + keep, page * PAGE_BLOCKS + this.used(page));
     this.setUsed(page, keep);
     if (keep === 0) this.#givePage(page);
   }
 
   /** Whether a holder's address lies outside its page. */
   isInChunk(at: number): boolean {
-    return at >= this.maxPages * PAGE_WORDS;
-  }
-
-  #removeFromTable(page: number, from: number): void {
-    const first = page * PAGE_BLOCKS;
-    this.table.prefetchBlocks(first + from, first + this.used(page));
-    for (let offset = this.used(page) - 1; offset >= from; offset--) {
-      const at = hashAt(first + offset);
-      this.table.remove(this.words[at], this.words[at + 1], first + offset);
-    }
+    return at >= pageAt(this.maxPages);
   }
 
   /** Gives back a page whose blocks are gone, with whatever holders it has left. */
   #givePage(page: number): void {
+    const words = this.words;
     const header = headerAt(page);
-    for (let chunk = this.words[header + LINK]; chunk !== 0;) {
-      const next = this.words[chunk + LINK];
-      this.#giveChunk(chunk);
-      chunk = next;
+    // All its chunks go before the free ones at once. The header is passed like a chunk, so that a page without any takes the
+    // same way: what is run for the first time late in a run voids the code around it.
+    let last = header;
+    for (let group = header; group !== 0; group = words[group + LINK]) {
+      last = group;
+      this.#chunks--;
     }
+    this.#chunks++;
+    words[last + LINK] = this.#freeChunk;
+    this.#freeChunk = words[header + LINK];
     // A loop: for eight words the call of `fill` costs more than they do.
-    for (let at = header; at < header + PAGE_HOLDERS_END; at++) this.words[at] = 0;
-    this.words[page * PAGE_WORDS] = this.#freePage;
+    for (let at = header; at < header + PAGE_HOLDERS_END; at++) words[at] = 0;
+    words[pageAt(page)] = this.#freePage;
     this.#freePage = page;
     this.#pages--;
   }

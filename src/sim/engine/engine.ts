@@ -326,7 +326,7 @@ export class Engine {
       const limit = until - stretch.done;
       const boundary = batch.nextBoundary(0, limit);
       const steps = Math.min(boundary, limit);
-      if (steps > 1 && events.hasPending) events.flush(stretch.timeAfter(stretch.done + 1));
+      if (steps > 1) events.flush(stretch.timeAfter(stretch.done + 1));
       const atNs = stretch.timeAfter(stretch.done + steps);
       this.#spend(steps, atNs - fromNs);
       batch.advance(steps);

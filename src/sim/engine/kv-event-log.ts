@@ -30,9 +30,11 @@ export class KvEventLog implements CacheListener {
     this.#isOn = isOn;
     this.#out = out;
     // Set a second time already here: a field that has never changed is compiled in as a constant, and its first change
-    // in the middle of a run would void most of the engine's code. Small, so that the first removal takes a slab: what is
+    // in the middle of a run would void most of the engine's code. Full, so that the first removal takes a slab: what is
     // run for the first time later than the rest voids code too.
     this.#slab = new Uint32Array(1);
+    this.#removedFrom = 1;
+    this.#removedTo = 1;
   }
 
   /** Id of the last event made, -1 before the first. */
