@@ -12,6 +12,8 @@ export interface Harm {
   decodeNs: number;
   stallNs: number;
   slowdownNs: number;
+  /** By how much prompts yet to come are later, because this one is computed where it need not be. */
+  wasteNs: number;
   evictionNs: number;
   /** What those who decode are spared because the prompt is computed with others. */
   sharedNs: number;
@@ -32,6 +34,10 @@ export interface Beliefs {
   readonly heldFor: number;
   /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
   readonly heldBlocks: number;
+  /** Leading blocks that some candidate surely holds: to compute them once more is waste. */
+  readonly mostConfirmed: number;
+  /** Prompts that come to one replica, per nanosecond. */
+  readonly arrivals: number;
   /** Share of prompt tokens that are cached at all. */
   readonly hitShare: number;
   readonly urgency: number;
@@ -49,6 +55,7 @@ export function createHarm(): Harm {
     decodeNs: 0,
     stallNs: 0,
     slowdownNs: 0,
+    wasteNs: 0,
     evictionNs: 0,
     sharedNs: 0,
     urgency: 0,
@@ -58,7 +65,7 @@ export function createHarm(): Harm {
 
 /** Fills `harm` for one candidate and returns the sum in milliseconds. */
 export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): number {
-  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, hitShare, urgency, sharing } = beliefs;
+  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, urgency } = beliefs;
   const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
   const requests = load.inFlight[replica];
   const decoding = load.decoding[replica];
@@ -94,12 +101,15 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.decodeNs = output * laterStepNs;
   harm.stallNs = harm.promptNs * decoding;
   harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
-  harm.evictionNs = hitShare * harm.promptNs;
-  harm.sharedNs = waiting > 0 ? sharing * batchNs * decoding : 0;
+  const wasted = Math.min(uncached, Math.max(0, beliefs.mostConfirmed - heldBlocks) * blockTokens);
+  // So many prompts come while it is computed, and wait for half of it on average.
+  harm.wasteNs = (wasted / uncached) * beliefs.arrivals * harm.promptNs * (harm.promptNs / 2);
+  harm.evictionNs = beliefs.hitShare * harm.promptNs;
+  harm.sharedNs = waiting > 0 ? beliefs.sharing * batchNs * decoding : 0;
   harm.urgency = urgency;
   const firstTokenNs = harm.slotWaitNs + harm.memoryWaitNs + harm.stepNs + harm.aheadNs + harm.promptNs;
   const othersNs = harm.stallNs + harm.slowdownNs + harm.evictionNs - harm.sharedNs;
-  harm.totalNs = urgency * firstTokenNs + harm.decodeNs + othersNs;
+  harm.totalNs = urgency * (firstTokenNs + harm.wasteNs) + harm.decodeNs + othersNs;
   return harm.totalNs / NS_PER_MS;
 }
 
@@ -115,6 +125,11 @@ function overflow({ load, promptTokens, blockTokens }: CandidateView, replica: n
   return over > 0 ? (over * load.inFlight[replica]) / taken : 0;
 }
 
+/** The part that is there because some of the prompt is computed once more. */
+export function wasteMs({ urgency, wasteNs }: Harm): number {
+  return (urgency * wasteNs) / NS_PER_MS;
+}
+
 /** The parts in milliseconds, as they count; they add up to the sum. */
 export function harmTerms(harm: Harm): CostTerm[] {
   const { urgency } = harm;
@@ -128,6 +143,7 @@ export function harmTerms(harm: Harm): CostTerm[] {
     term("own decode", harm.decodeNs),
     term("others stopped", harm.stallNs),
     term("others slowed", harm.slowdownNs),
+    { name: "prompts to come", value: wasteMs(harm) },
     term("eviction", harm.evictionNs),
     term("shared batch", -harm.sharedNs),
   ];

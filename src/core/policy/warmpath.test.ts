@@ -97,7 +97,7 @@ describe("warmpath", () => {
       policy.observe({ kind: "placed", nowNs, replica: 0 });
       return Number.parseFloat(rule);
     };
-    expect([0, 1, 2, 3, 4, 5, 6, 7].map((prompts) => urgencyAt(0, prompts))).toEqual(Array(8).fill(40));
+    expect([0, 1, 2, 3, 4, 5, 6, 7].map((prompts) => urgencyAt(0, prompts))).toEqual(Array(8).fill(50));
     const lasting = [2, 4, 6, 8, 10].map((second) => urgencyAt(second * 1e9, 8));
     expect(lasting).toEqual(lasting.toSorted((a, b) => b - a));
     expect(lasting[4]).toBeLessThan(8);
@@ -125,6 +125,23 @@ describe("warmpath", () => {
     for (let second = 2; second <= 10; second += 2) busy = savedAt(second * 1e9, 24);
     expect(busy[0]).toBeLessThan(10 * Math.min(-0.001, calm[0] ?? 0));
     expect(busy[1]).toBeCloseTo(0);
+  });
+
+  it("prices a prompt that is computed once more by those who come meanwhile", () => {
+    const policy = createPolicy("warmpath");
+    const rows: readonly CandidateRow[] = [{ name: "holder", ...HOLDER }, { name: "cold" }];
+    const priceOf = (request: RequestRow, candidates: readonly CandidateRow[]): (number | undefined)[] =>
+      policy.explain(candidateView(request, candidates)).candidates.map(({ terms: parts }) => {
+        return parts.find(({ name }) => name === "prompts to come")?.value;
+      });
+    expect(priceOf(REQUEST, rows)).toEqual([0, 0]);
+    let nowNs = 0;
+    for (; nowNs < 20e9; nowNs += 0.1e9) policy.observe({ kind: "placed", nowNs, replica: 0 });
+    const [atHolder, elsewhere = 0] = priceOf({ ...REQUEST, nowNs }, rows);
+    expect(atHolder).toBe(0);
+    expect(elsewhere).toBeGreaterThan(0);
+    const expected = { ...HOLDER, confirmedBlocks: 0 };
+    expect(priceOf({ ...REQUEST, nowNs }, [{ name: "computing", ...expected }, rows[1]])).toEqual([0, 0]);
   });
 
   it("avoids a replica that it has learned to be slow", () => {
@@ -180,6 +197,15 @@ describe("warmpath", () => {
       const copied = requestsUntilCopied(createPolicy("warmpath"), 1e9);
       expect(copied).toBeGreaterThan(1);
       expect(copied).toBeLessThan(100);
+    });
+
+    it("copies it the sooner the more often it is asked for", () => {
+      const often = requestsUntilCopied(createPolicy("warmpath"), 0.5e9) * 0.5;
+      expect(often).toBeLessThan(requestsUntilCopied(createPolicy("warmpath"), 5e9) * 5);
+    });
+
+    it("takes a burst for no sign of lasting need", () => {
+      expect(requestsUntilCopied(createPolicy("warmpath"), 1e3)).toBe(Infinity);
     });
 
     it("makes no copy of a prefix that is rarely asked for", () => {

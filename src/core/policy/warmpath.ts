@@ -1,10 +1,12 @@
 /**
  * Warmpath: sends a request where it does the least harm, in milliseconds. docs/policy.md has the reasons and the evidence.
  *
- *   harm = urgency × time to first token + own decode + delay of others + eviction − shared batch − worth of a copy
+ *   harm = urgency × (time to first token + prompts to come)
+ *        + own decode + delay of others + eviction − shared batch − worth of a copy
  *
  * - time to first token: slot wait + memory wait + what is left of the step under way + prompts ahead + own uncached prompt,
  *   all with the batch decoding along;
+ * - prompts to come: what is computed once more though somebody holds it makes those later who come meanwhile;
  * - own decode: expected answer × step time with this request in the batch;
  * - delay of others: its prompt stops everyone who decodes there, and every step of its answer makes theirs longer;
  * - eviction: where the pool is full, what it stores pushes out as much, which somebody would have reused as often as prompts
@@ -15,15 +17,16 @@
  *
  * Prompts that wait are computed together. Where they queue anyway, one more with them stops others less than one by itself.
  *
- * A copy of a prefix is worth something where its holders are busy: what its lack has cost the requests of that prefix lately,
- * for as long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
+ * A copy of a prefix is worth something where its holders are busy: what its lack costs the requests of that prefix, for as
+ * long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
  *
  * Times come from a `SpeedModel` that learns from streamed tokens and starts from a prior that fits any accelerator to within a
  * factor the first signals settle.
  */
 import { NS_PER_SECOND } from "../clock.ts";
-import { CopyLedger, MEMORY_NS } from "./copy-ledger.ts";
-import { type Beliefs, createHarm, type Harm, harmTerms, judge } from "./harm.ts";
+import { ArrivalRate } from "./arrival-rate.ts";
+import { CopyLedger } from "./copy-ledger.ts";
+import { type Beliefs, createHarm, type Harm, harmTerms, judge, wasteMs } from "./harm.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { QueuePressure } from "./queue-pressure.ts";
@@ -45,11 +48,12 @@ const HIT_GAIN = 0.01;
 const TOKENS_NOISE = 0.2;
 const FIRST_TOKEN_NOISE = 0.5;
 
-/** A learned state as numbers: the terms, three of the fleet, and three of each candidate. */
+/** A learned state as numbers: the terms, four of the fleet, and three of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
-const PER_CANDIDATE = PRESSURE + 1;
+const ARRIVALS = PRESSURE + 1;
+const PER_CANDIDATE = ARRIVALS + 1;
 /** Its factor, the pairs of its pending prompts, and those held for it. */
 const CANDIDATE_NUMBERS = 3;
 
@@ -71,6 +75,7 @@ class Warmpath implements Policy {
   readonly #speeds: SpeedModel;
   readonly #copies: CopyLedger = new CopyLedger();
   readonly #pressure: QueuePressure;
+  readonly #arrivals: ArrivalRate = new ArrivalRate();
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
@@ -83,6 +88,8 @@ class Warmpath implements Policy {
     pendingPairs: 0,
     heldFor: 0,
     heldBlocks: 0,
+    mostConfirmed: 0,
+    arrivals: 0,
     hitShare: 0,
     urgency: 0,
     sharing: 0,
@@ -91,6 +98,8 @@ class Warmpath implements Policy {
   /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
   #costs: Float64Array = new Float64Array(64);
   #warmCosts: Float64Array = new Float64Array(64);
+  /** And how much of the former is for what it would compute once more. */
+  #wastes: Float64Array = new Float64Array(64);
   #hitShare = 0;
 
   constructor(parameters: PolicyParameters) {
@@ -124,7 +133,13 @@ class Warmpath implements Policy {
     const depth = deepest(view);
     const worthMs = depth > 0 ? this.#worthMs(view.prefixKey(depth), view.nowNs) : 0;
     const pressure = this.#pressure.at(view.nowNs, waitingPrompts(view));
-    const numbers: number[] = [...this.#speeds.coefficientsNs, this.#hitShare, worthMs, pressure];
+    const numbers: number[] = [
+      ...this.#speeds.coefficientsNs,
+      this.#hitShare,
+      worthMs,
+      pressure,
+      this.#arrivals.at(view.nowNs),
+    ];
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica], view.heldFor[replica]);
@@ -139,6 +154,8 @@ class Warmpath implements Policy {
     const most = this.#mostHeld(view);
     beliefs.coefficientsNs = learned;
     beliefs.hitShare = learned[HIT_SHARE];
+    beliefs.mostConfirmed = mostConfirmed(view);
+    beliefs.arrivals = learned[ARRIVALS] / view.count;
     beliefs.urgency = this.#urgency(calm);
     beliefs.sharing = sharing(calm);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
@@ -149,16 +166,17 @@ class Warmpath implements Policy {
       this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
       beliefs.heldBlocks = this.#held(view, replica);
       this.#costs[at] = judge(this.#harm, view, replica, beliefs);
+      this.#wastes[at] = wasteMs(this.#harm);
       return { replica, cost: this.#costs[at], terms: harmTerms(this.#harm) };
     });
     const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
     const place = this.#placeOfCopy(view, cheapest);
     const copied = candidates.map(({ replica, cost, terms }, at) => {
-      const worth = at === place ? learned[COPY_WORTH] : 0;
-      return { replica, cost: cost - worth, terms: [...terms, { name: "worth of a copy", value: -worth }] };
+      const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
+      return { replica, cost: cost - spared, terms: [...terms, { name: "worth of a copy", value: -spared }] };
     });
     const urgency = beliefs.urgency.toFixed(1);
-    const rule = `${urgency} × time to first token + own decode + delay of others + eviction − shared batch − worth of a copy`;
+    const rule = `${urgency} × (time to first token + prompts to come) + own decode + delay of others + eviction − shared batch − worth of a copy`;
     return { rule, unit: "ms", candidates: copied };
   }
 
@@ -199,6 +217,8 @@ class Warmpath implements Policy {
     const most = this.#mostHeld(view);
     beliefs.coefficientsNs = this.#speeds.coefficientsNs;
     beliefs.hitShare = this.#hitShare;
+    beliefs.mostConfirmed = mostConfirmed(view);
+    beliefs.arrivals = this.#arrivals.at(view.nowNs) / count;
     beliefs.urgency = this.#urgency(calm);
     beliefs.sharing = sharing(calm);
     for (let at = 0; at < count; at++) {
@@ -210,6 +230,7 @@ class Warmpath implements Policy {
       beliefs.heldBlocks = held;
       const cost = judge(this.#harm, view, replica, beliefs);
       this.#costs[at] = cost;
+      this.#wastes[at] = wasteMs(this.#harm);
       if (held < most) {
         beliefs.heldBlocks = most;
         this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
@@ -225,7 +246,7 @@ class Warmpath implements Policy {
     const key = view.prefixKey(depth);
     const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
     const replica = view.candidates[at];
-    this.#costs[at] -= this.#worthMs(key, view.nowNs);
+    this.#costs[at] -= this.#sparedMs(at, this.#worthMs(key, view.nowNs));
     const choice = lowestCost(view, this.#costs, "rotation") as Placement;
     const claim = this.#claim;
     claim.key = key;
@@ -250,12 +271,18 @@ class Warmpath implements Policy {
 
   /** What a copy may cost: what its lack costs, for as long as it may take to pay for itself. */
   #worthMs(key: number, nowNs: number): number {
-    return (this.#copies.debt(key, nowNs) * this.#paybackNs) / MEMORY_NS;
+    return this.#copies.rate(key, nowNs) * this.#paybackNs;
+  }
+
+  /** What a copy takes off its price: a prefix that is worth a copy is not computed in vain. */
+  #sparedMs(at: number, worthMs: number): number {
+    return worthMs > 0 ? worthMs + this.#wastes[at] : 0;
   }
 
   #book(nowNs: number): void {
     const { pressure, waits, kind, key, costMs } = this.#claim;
     this.#pressure.decided(nowNs, pressure, waits);
+    this.#arrivals.arrived(nowNs);
     if (kind === "charge") this.#copies.charge(key, nowNs, costMs);
     else if (kind === "settle") this.#copies.settle(key);
     this.#claim.kind = "none";
@@ -287,6 +314,7 @@ class Warmpath implements Policy {
   #makeRoom(count: number): void {
     this.#costs = new Float64Array(2 * count);
     this.#warmCosts = new Float64Array(2 * count);
+    this.#wastes = new Float64Array(2 * count);
   }
 }
 
@@ -317,6 +345,13 @@ function deepest({ count, candidates, cachedBlocks }: CandidateView): number {
   return depth;
 }
 
+/** Leading blocks of the prompt that some candidate holds for certain. */
+function mostConfirmed({ count, candidates, confirmedBlocks }: CandidateView): number {
+  let most = 0;
+  for (let at = 0; at < count; at++) most = Math.max(most, confirmedBlocks[candidates[at]]);
+  return most;
+}
+
 /** Ours: least predicted harm. */
 export const warmpath: PolicyDefinition = {
   name: "warmpath",
@@ -325,7 +360,7 @@ export const warmpath: PolicyDefinition = {
   parameters: {
     calmUrgency: {
       kind: "number",
-      default: 40,
+      default: 50,
       minimum: 0,
       maximum: 1000,
       about: "what a millisecond of time to first token counts for while no prompts queue",
@@ -360,7 +395,7 @@ export const warmpath: PolicyDefinition = {
     },
     paybackSeconds: {
       kind: "number",
-      default: 60,
+      default: 90,
       minimum: 0,
       maximum: 86_400,
       about: "a prefix gets one more copy if that pays for itself within this time; 0 makes none on purpose",
