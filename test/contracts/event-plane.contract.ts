@@ -22,6 +22,8 @@ export interface PublishingWorker {
   readonly address: EventAddress | undefined;
   /** Resolves once a subscriber would hear what is published next; planes that lose nothing need no wait. */
   listenedTo(subscribers: number): Promise<void>;
+  /** Resolves once whoever listens from now on does not hear what was published before; where there is a broker on the way. */
+  sent?(): Promise<void>;
   /** Cuts all connections; the worker itself goes on. */
   cutConnections?(): Promise<void>;
   close(): Promise<void>;
@@ -215,6 +217,7 @@ export function describeEventPlaneContract(subject: EventPlaneUnderTest): void {
 
     test("brings whoever comes late up to date", async () => {
       cache.grow(worker.publisher, 3);
+      await worker.sent?.();
       const late = new NotingListener();
       await listen(late);
       const told = plane.capabilities.snapshot ? ["snapshot 2"] : ["event 0", "event 1", "event 2"];

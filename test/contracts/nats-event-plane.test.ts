@@ -49,6 +49,7 @@ describeEventPlaneContract({
       publisher,
       address: undefined,
       listenedTo: () => Promise.resolve(),
+      sent: async () => link.connection?.flush(),
       cutConnections: () => {
         around.proxy.cut();
         return Promise.resolve();
