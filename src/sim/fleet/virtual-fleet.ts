@@ -306,7 +306,8 @@ class VirtualFleet {
     if (worker.isDead) return;
     const endNs = worker.engine.beginStep(this.#nowNs);
     if (endNs === undefined) return;
-    this.#noteNews(worker);
+    // Some engines tell what they took for a step as soon as it begins.
+    this.#advance(worker);
     worker.endNs = endNs;
     worker.version += 1;
     this.#push(endNs, EventClass.completion, STEP_END, worker.index, worker.version);
