@@ -37,8 +37,7 @@ export function benchTwin(options: TwinBenchOptions): Record<string, unknown> {
     rounds: options.rounds,
     method:
       "one simulated run per fresh process, CPU time of all its threads, best with the median beside it; inside the clock: " +
-      "hashing prompts, routing with summaries, engines, KV events, request records, compilation and collection; outside: reading the trace; " +
-      "V8 is set as `warmpath run` sets it",
+      "hashing prompts, routing with summaries, engines, KV events, request records, compilation and collection; outside: reading the trace",
     requests: request.requests,
     workers: request.workers,
     blockTokens: request.blockTokens,

@@ -4,7 +4,6 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
-import { compileForSimulation } from "../../src/cli/commands/run/compiler.ts";
 import { createPolicy } from "../../src/core/policy/registry.ts";
 import { Router } from "../../src/core/router.ts";
 import { engineProfile } from "../../src/sim/engine/profile.ts";
@@ -51,8 +50,6 @@ const SETTLE_MS = 100;
 process.stdout.write(`${JSON.stringify(await measure(JSON.parse(process.argv[2]) as TwinMeasureRequest))}\n`);
 
 async function measure(request: TwinMeasureRequest): Promise<TwinMeasureResult> {
-  // As `warmpath run` does before its first simulation.
-  compileForSimulation();
   const { blockTokens } = request;
   const poolBlocks = Math.floor(POOL_TOKENS / blockTokens);
   const source = request.trace === null ? syntheticTimedTrace(12_000, 7) : readTimedTrace(request.trace);

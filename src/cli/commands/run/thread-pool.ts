@@ -1,6 +1,5 @@
 import { Worker } from "node:worker_threads";
 import { WarmpathError } from "../../../core/errors.ts";
-import { compileForSimulation } from "./compiler.ts";
 import type { ThreadAnswer } from "./serve-jobs.ts";
 
 /** Sources that are run as they are, without a build, have no file that a thread could load. */
@@ -28,7 +27,6 @@ export async function runJobs<Setting, Answer>(
   threads: number,
   watch: PoolWatch<Answer>,
 ): Promise<void> {
-  compileForSimulation();
   const count = Math.min(threads, work.jobs);
   if (count <= 1 || !CAN_START_THREADS) return runHere(work, watch);
   let next = 0;
