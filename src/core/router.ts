@@ -407,9 +407,8 @@ export class Router {
       indexState: choice.indexState,
       predictedCachedTokens: choice.predictedCachedTokens,
       refusal,
-      learned: this.log.detail === "full" ? this.#policy.learned?.(view) : undefined,
     };
-    this.log.add(decision, view, this.#names);
+    this.log.add(decision, view, this.#names, this.log.detail === "full" ? this.#policy.learned?.(view) : undefined);
   }
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */

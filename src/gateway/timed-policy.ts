@@ -13,7 +13,7 @@ export class TimedPolicy implements Policy {
   readonly name: string;
   readonly parameters: PolicyParameters;
   readonly usesActivePrefix: boolean;
-  readonly learned?: (view: CandidateView) => readonly number[];
+  readonly learned?: (view: CandidateView) => ArrayLike<number>;
   /** When it was first asked since `restart`; undefined if it was not. */
   askedNs: Nanoseconds | undefined;
   choosingNs: Nanoseconds = 0;
@@ -43,7 +43,7 @@ export class TimedPolicy implements Policy {
     return choice;
   }
 
-  explain(view: CandidateView, learned?: readonly number[]): Explanation {
+  explain(view: CandidateView, learned?: ArrayLike<number>): Explanation {
     return this.#policy.explain(view, learned);
   }
 

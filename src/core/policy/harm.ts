@@ -1,4 +1,5 @@
 import { NS_PER_MS } from "../clock.ts";
+import type { LoadColumns } from "../replica.ts";
 import { CONTEXT_TOKEN, PAIR, PROMPT_BATCH, PROMPT_TOKEN, SEQUENCE, STEP } from "./speed-model.ts";
 import type { CandidateView, CostTerm } from "./types.ts";
 
@@ -9,17 +10,16 @@ export interface Harm {
   stepNs: number;
   aheadNs: number;
   promptNs: number;
+  /** By how much those are later who are computed with it. */
+  putOffNs: number;
+  /** By how much prompts yet to come are later, because this one is computed where it need not be. */
+  wasteNs: number;
   decodeNs: number;
   stallNs: number;
   slowdownNs: number;
-  /** By how much prompts yet to come are later, because this one is computed where it need not be. */
-  wasteNs: number;
   evictionNs: number;
   /** What those who decode are spared because the prompt is computed with others. */
   sharedNs: number;
-  /** Urgency and the sum. */
-  urgency: number;
-  totalNs: number;
 }
 
 /** What is believed of one candidate, as plain numbers, so that a decision of long ago is judged by what was known then. */
@@ -28,8 +28,10 @@ export interface Beliefs {
   readonly coefficientsNs: ArrayLike<number>;
   /** How much slower than usual this one is. */
   readonly factor: number;
-  /** Query-key pairs of the prompts that wait there. */
-  readonly pendingPairs: number;
+  /** What is left to compute of the prompts that wait there. */
+  readonly aheadNs: number;
+  /** How many of them this one would be computed with. */
+  readonly together: number;
   /** Requests in the router's queue that wait for it and go first. */
   readonly heldFor: number;
   /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
@@ -40,9 +42,6 @@ export interface Beliefs {
   readonly arrivals: number;
   /** Share of prompt tokens that are cached at all. */
   readonly hitShare: number;
-  readonly urgency: number;
-  /** How surely a prompt that comes to others that wait is computed together with them, from 0 to 1. */
-  readonly sharing: number;
 }
 
 export function createHarm(): Harm {
@@ -52,44 +51,58 @@ export function createHarm(): Harm {
     stepNs: 0,
     aheadNs: 0,
     promptNs: 0,
+    putOffNs: 0,
+    wasteNs: 0,
     decodeNs: 0,
     stallNs: 0,
     slowdownNs: 0,
-    wasteNs: 0,
     evictionNs: 0,
     sharedNs: 0,
-    urgency: 0,
-    totalNs: 0,
   };
 }
 
-/** Fills `harm` for one candidate and returns the sum in milliseconds. */
-export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): number {
-  const { coefficientsNs, factor, pendingPairs: pairs, heldFor, heldBlocks, urgency } = beliefs;
+/** Time to compute all prompts that wait at a replica, from the first token of the first on. */
+export function pendingPromptsNs(load: LoadColumns, replica: number, coefficientsNs: ArrayLike<number>): number {
+  if (load.inFlight[replica] <= load.decoding[replica]) return 0;
+  return (
+    load.pendingPrefillTokens[replica] * coefficientsNs[PROMPT_TOKEN] +
+    load.pendingPrefillPairs[replica] * coefficientsNs[PAIR] +
+    coefficientsNs[PROMPT_BATCH]
+  );
+}
+
+/** One step of a replica as it decodes now. */
+export function decodeStepNs(load: LoadColumns, replica: number, coefficientsNs: ArrayLike<number>): number {
+  return (
+    coefficientsNs[STEP] +
+    coefficientsNs[SEQUENCE] * load.decoding[replica] +
+    coefficientsNs[CONTEXT_TOKEN] * load.contextTokens[replica]
+  );
+}
+
+/** Fills `harm` for one candidate. */
+export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): void {
+  const { coefficientsNs, factor, together, heldFor, heldBlocks } = beliefs;
   const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
   const requests = load.inFlight[replica];
   const decoding = load.decoding[replica];
-  const waiting = requests - decoding;
   const context = load.contextTokens[replica];
   const slots = load.batchSlots[replica];
   const stepTokens = load.stepTokens[replica];
-  const pendingTokens = load.pendingPrefillTokens[replica];
   const uncached = Math.max(1, promptTokens - heldBlocks * blockTokens);
 
   const sequenceNs = factor * coefficientsNs[SEQUENCE];
   const contextNs = factor * coefficientsNs[CONTEXT_TOKEN];
-  const stepNs = factor * coefficientsNs[STEP] + sequenceNs * decoding + contextNs * context;
+  const stepNs = factor * decodeStepNs(load, replica, coefficientsNs);
   const ownContext = promptTokens + output / 2;
   const laterStepNs = factor * coefficientsNs[STEP] + sequenceNs * (requests + 1) + contextNs * (context + ownContext);
-  const promptTokenNs = factor * coefficientsNs[PROMPT_TOKEN];
-  const pairNs = factor * coefficientsNs[PAIR];
   const batchNs = factor * coefficientsNs[PROMPT_BATCH];
 
   const ownPairs = uncached * (promptTokens - uncached / 2);
   // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
-  harm.promptNs = uncached * promptTokenNs + ownPairs * pairNs + batchNs;
-  // Counted whole until its first token is seen: to guess how much of a prompt is done by now made things worse.
-  harm.aheadNs = waiting > 0 ? pendingTokens * promptTokenNs + pairs * pairNs + batchNs : 0;
+  harm.promptNs = factor * (uncached * coefficientsNs[PROMPT_TOKEN] + ownPairs * coefficientsNs[PAIR]) + batchNs;
+  harm.aheadNs = beliefs.aheadNs;
+  const pendingTokens = load.pendingPrefillTokens[replica];
   const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
   harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
 
@@ -98,19 +111,27 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.slotWaitNs = over > 0 ? over * leavingNs : 0;
   harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
 
-  harm.decodeNs = output * laterStepNs;
-  harm.stallNs = harm.promptNs * decoding;
-  harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
+  harm.putOffNs = together * harm.promptNs;
   const wasted = Math.min(uncached, Math.max(0, beliefs.mostConfirmed - heldBlocks) * blockTokens);
   // So many prompts come while it is computed, and wait for half of it on average.
   harm.wasteNs = (wasted / uncached) * beliefs.arrivals * harm.promptNs * (harm.promptNs / 2);
+
+  harm.decodeNs = output * laterStepNs;
+  harm.stallNs = harm.promptNs * decoding;
+  harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
   harm.evictionNs = beliefs.hitShare * harm.promptNs;
-  harm.sharedNs = waiting > 0 ? beliefs.sharing * batchNs * decoding : 0;
-  harm.urgency = urgency;
-  const firstTokenNs = harm.slotWaitNs + harm.memoryWaitNs + harm.stepNs + harm.aheadNs + harm.promptNs;
-  const othersNs = harm.stallNs + harm.slowdownNs + harm.evictionNs - harm.sharedNs;
-  harm.totalNs = urgency * (firstTokenNs + harm.wasteNs) + harm.decodeNs + othersNs;
-  return harm.totalNs / NS_PER_MS;
+  harm.sharedNs = together > 0 ? batchNs * decoding : 0;
+}
+
+export function firstTokenNs({ slotWaitNs, memoryWaitNs, stepNs, aheadNs, promptNs }: Harm): number {
+  return slotWaitNs + memoryWaitNs + stepNs + aheadNs + promptNs;
+}
+
+/** The sum in milliseconds: first tokens, its own and those of others, count by how urgent they are, all else as it is. */
+export function costMs(harm: Harm, urgency: number): number {
+  const { putOffNs, wasteNs, decodeNs, stallNs, slowdownNs, evictionNs, sharedNs } = harm;
+  const firstTokensNs = firstTokenNs(harm) + putOffNs + wasteNs;
+  return (urgency * firstTokensNs + decodeNs + stallNs + slowdownNs + evictionNs - sharedNs) / NS_PER_MS;
 }
 
 /**
@@ -125,14 +146,8 @@ function overflow({ load, promptTokens, blockTokens }: CandidateView, replica: n
   return over > 0 ? (over * load.inFlight[replica]) / taken : 0;
 }
 
-/** The part that is there because some of the prompt is computed once more. */
-export function wasteMs({ urgency, wasteNs }: Harm): number {
-  return (urgency * wasteNs) / NS_PER_MS;
-}
-
-/** The parts in milliseconds, as they count; they add up to the sum. */
-export function harmTerms(harm: Harm): CostTerm[] {
-  const { urgency } = harm;
+/** The parts in milliseconds, as they count; they add up to the cost. */
+export function harmTerms(harm: Harm, urgency: number): CostTerm[] {
   const term = (name: string, ns: number): CostTerm => ({ name, value: ns / NS_PER_MS });
   return [
     term("slot wait", urgency * harm.slotWaitNs),
@@ -140,10 +155,11 @@ export function harmTerms(harm: Harm): CostTerm[] {
     term("steps until then", urgency * harm.stepNs),
     term("prompts ahead", urgency * harm.aheadNs),
     term("own prompt", urgency * harm.promptNs),
+    term("prompts put off", urgency * harm.putOffNs),
+    term("prompts to come", urgency * harm.wasteNs),
     term("own decode", harm.decodeNs),
     term("others stopped", harm.stallNs),
     term("others slowed", harm.slowdownNs),
-    { name: "prompts to come", value: wasteMs(harm) },
     term("eviction", harm.evictionNs),
     term("shared batch", -harm.sharedNs),
   ];

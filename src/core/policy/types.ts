@@ -129,11 +129,11 @@ export interface Policy {
   readonly usesActivePrefix: boolean;
   choose(view: CandidateView): Choice;
   /**
-   * All beside the view that a choice depends on, for policies that learn: it is kept with the decision and given to
-   * `explain` again, so that a decision can be taken apart however much was learned since.
+   * All beside the view that a choice depends on, for policies that learn: a copy is kept with the decision and given to
+   * `explain` again, so that a decision can be taken apart however much was learned since. Asked again, it may be overwritten.
    */
-  learned?(view: CandidateView): readonly number[];
-  explain(view: CandidateView, learned?: readonly number[]): Explanation;
+  learned?(view: CandidateView): ArrayLike<number>;
+  explain(view: CandidateView, learned?: ArrayLike<number>): Explanation;
   observe(signal: PolicySignal): void;
 }
 

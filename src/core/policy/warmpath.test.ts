@@ -103,28 +103,45 @@ describe("warmpath", () => {
     expect(lasting[4]).toBeLessThan(8);
   });
 
-  it("has prompts computed together where they queue, and by themselves while it is calm", () => {
-    const policy = createPolicy("warmpath");
-    const load = { inFlight: 11, decoding: 10, contextTokens: 10_000, pendingPrefillTokens: 300 };
-    const rows: readonly CandidateRow[] = [
-      { name: "waiting", ...load },
-      { name: "decoding", ...load, inFlight: 10, pendingPrefillTokens: 0 },
-    ];
-    const savedAt = (nowNs: number, prompts: number): (number | undefined)[] => {
-      const crowd = { name: "crowd", inFlight: prompts };
-      const view = candidateView({ ...REQUEST, nowNs }, [...rows, crowd]);
-      policy.choose(view);
-      const saved = policy.explain(view).candidates.map(({ terms: parts }) => {
-        return parts.find(({ name }) => name === "shared batch")?.value;
-      });
-      policy.observe({ kind: "placed", nowNs, replica: 0 });
-      return saved.slice(0, 2);
+  describe("with prompts on their way to a replica that decodes", () => {
+    const LOAD = { inFlight: 10, decoding: 10, contextTokens: 10_000 };
+    const waiting = (prompts: number): CandidateRow => ({
+      name: "busy",
+      ...LOAD,
+      inFlight: 10 + prompts,
+      pendingPrefillTokens: 1_000 * prompts,
+    });
+    /** The terms of a newcomer there, `afterNs` behind as many prompts that were placed at once. */
+    const behind = (prompts: number, afterNs: number): Record<string, number> => {
+      const policy = createPolicy("warmpath");
+      for (let placed = 0; placed < prompts; placed++) {
+        policy.choose(candidateView(REQUEST, [waiting(placed)]));
+        policy.observe({ kind: "placed", nowNs: 0, replica: 0 });
+      }
+      return terms(policy, waiting(prompts), { ...REQUEST, nowNs: afterNs });
     };
-    const calm = savedAt(0, 0);
-    let busy = calm;
-    for (let second = 2; second <= 10; second += 2) busy = savedAt(second * 1e9, 24);
-    expect(busy[0]).toBeLessThan(10 * Math.min(-0.001, calm[0] ?? 0));
-    expect(busy[1]).toBeCloseTo(0);
+
+    it("counts those it is computed with: they are put off, and others are stopped once for all of them", () => {
+      expect(behind(0, 0)["prompts put off"]).toBe(0);
+      expect(behind(2, 0)["prompts put off"]).toBeCloseTo(2 * behind(1, 0)["prompts put off"]);
+      expect(behind(1, 0)["prompts put off"]).toBeCloseTo(behind(1, 0)["own prompt"]);
+      expect(behind(1, 0)["shared batch"]).toBeLessThan(0);
+    });
+
+    it("puts nobody off once their computation has begun", () => {
+      expect(behind(2, 0.05e9)["prompts put off"]).toBe(0);
+      expect(behind(2, 0.05e9)["shared batch"]).toBeCloseTo(0);
+    });
+
+    it("waits the less behind them the longer they are under way, and more again once they are late", () => {
+      // Against its own prompt, since a queue that lasts makes all of it less urgent.
+      const ahead = (afterNs: number): number => {
+        const { "prompts ahead": others, "own prompt": own } = behind(1, afterNs);
+        return others / own;
+      };
+      expect(ahead(0.5e9)).toBeLessThan(ahead(0.1e9));
+      expect(ahead(60e9)).toBeCloseTo(ahead(0));
+    });
   });
 
   it("prices a prompt that is computed once more by those who come meanwhile", () => {
@@ -160,7 +177,7 @@ describe("warmpath", () => {
     const policy = createPolicy("warmpath");
     const view = candidateView(REQUEST, [{ name: "a", inFlight: 2, decoding: 1, pendingPrefillTokens: 500 }]);
     const before = policy.explain(view);
-    const learned = policy.learned?.(view);
+    const learned = Array.from(policy.learned?.(view) ?? []);
     const load = { inFlight: 1, decoding: 1, contextTokens: 1_000 };
     const meanwhile = { tokens: 0, pairs: 0, batches: 0 };
     for (let i = 0; i < 100; i++) {

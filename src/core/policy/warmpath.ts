@@ -1,21 +1,21 @@
 /**
  * Warmpath: sends a request where it does the least harm, in milliseconds. docs/policy.md has the reasons and the evidence.
  *
- *   harm = urgency × (time to first token + prompts to come)
+ *   harm = urgency × (time to first token + prompts put off + prompts to come)
  *        + own decode + delay of others + eviction − shared batch − worth of a copy
  *
- * - time to first token: slot wait + memory wait + what is left of the step under way + prompts ahead + own uncached prompt,
- *   all with the batch decoding along;
+ * - time to first token: slot wait + memory wait + what is left of the step under way + what is left of the prompts ahead + own
+ *   uncached prompt, all with the batch decoding along;
+ * - prompts put off: those it is computed with get their first tokens later by as much as it takes;
  * - prompts to come: what is computed once more though somebody holds it makes those later who come meanwhile;
  * - own decode: expected answer × step time with this request in the batch;
  * - delay of others: its prompt stops everyone who decodes there, and every step of its answer makes theirs longer;
  * - eviction: where the pool is full, what it stores pushes out as much, which somebody would have reused as often as prompts
- *   are cached at all.
+ *   are cached at all;
+ * - shared batch: prompts that are computed together stop those who decode once.
  *
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
  * as a queue lasts, because then harm to others is what makes everybody's first token late.
- *
- * Prompts that wait are computed together. Where they queue anyway, one more with them stops others less than one by itself.
  *
  * A copy of a prefix is worth something where its holders are busy: what its lack costs the requests of that prefix, for as
  * long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
@@ -23,12 +23,23 @@
  * Times come from a `SpeedModel` that learns from streamed tokens and starts from a prior that fits any accelerator to within a
  * factor the first signals settle.
  */
-import { NS_PER_SECOND } from "../clock.ts";
+import { NS_PER_MS, NS_PER_SECOND } from "../clock.ts";
 import { ArrivalRate } from "./arrival-rate.ts";
 import { CopyLedger } from "./copy-ledger.ts";
-import { type Beliefs, createHarm, type Harm, harmTerms, judge, wasteMs } from "./harm.ts";
+import {
+  type Beliefs,
+  costMs,
+  createHarm,
+  decodeStepNs,
+  firstTokenNs,
+  type Harm,
+  harmTerms,
+  judge,
+  pendingPromptsNs,
+} from "./harm.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
+import { type ForeseenPrompt, PromptBook } from "./prompt-book.ts";
 import { QueuePressure } from "./queue-pressure.ts";
 import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
 import type {
@@ -47,25 +58,41 @@ const HIT_GAIN = 0.01;
 /** Noise of the two kinds of signals: a run of tokens is regular, a first token depends on where in a step it came. */
 const TOKENS_NOISE = 0.2;
 const FIRST_TOKEN_NOISE = 0.5;
+/** Prompt tokens that an engine computes in one step, where it does not say. */
+const USUAL_STEP_TOKENS = 8192;
 
-/** A learned state as numbers: the terms, four of the fleet, and three of each candidate. */
+/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and four of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
 const ARRIVALS = PRESSURE + 1;
 const PER_CANDIDATE = ARRIVALS + 1;
-/** Its factor, the pairs of its pending prompts, and those held for it. */
-const CANDIDATE_NUMBERS = 3;
+/** Its factor, what is left of the prompts ahead, how many it would be computed with, and those held for it. */
+const CANDIDATE_NUMBERS = 4;
+
+type Writable<T> = { -readonly [name in keyof T]: T[name] };
+
+/** What a look over all candidates finds. */
+interface Survey {
+  /** Prompts that wait at a replica or are computed there, on average. */
+  waiting: number;
+  /** Leading blocks of the prompt that some candidate holds for certain, that some holds or is about to, and as they count. */
+  mostConfirmed: number;
+  deepest: number;
+  mostHeld: number;
+}
 
 /** What a decision changes once it is carried out. */
 interface Claim {
   /** Of the queue, and prompts that wait at a replica from then on. */
   pressure: number;
   waits: number;
+  /** For the book of prompts. */
+  readonly foreseen: Writable<ForeseenPrompt>;
   /** For the ledger of copies. */
-  kind: "none" | "charge" | "settle";
+  copy: "none" | "charge" | "settle";
   key: number;
-  costMs: number;
+  lackMs: number;
 }
 
 class Warmpath implements Policy {
@@ -76,25 +103,34 @@ class Warmpath implements Policy {
   readonly #copies: CopyLedger = new CopyLedger();
   readonly #pressure: QueuePressure;
   readonly #arrivals: ArrivalRate = new ArrivalRate();
+  readonly #prompts: PromptBook = new PromptBook();
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
   readonly #expectedCredit: number;
   readonly #paybackNs: number;
   readonly #harm: Harm = createHarm();
-  readonly #beliefs: { -readonly [name in keyof Beliefs]: Beliefs[name] } = {
+  readonly #survey: Survey = { waiting: 0, mostConfirmed: 0, deepest: 0, mostHeld: 0 };
+  readonly #beliefs: Writable<Beliefs> = {
     coefficientsNs: [],
     factor: 1,
-    pendingPairs: 0,
+    aheadNs: 0,
+    together: 0,
     heldFor: 0,
     heldBlocks: 0,
     mostConfirmed: 0,
     arrivals: 0,
     hitShare: 0,
-    urgency: 0,
-    sharing: 0,
   };
-  readonly #claim: Claim = { pressure: 0, waits: 0, kind: "none", key: 0, costMs: 0 };
+  readonly #claim: Claim = {
+    pressure: 0,
+    waits: 0,
+    foreseen: { isBehindOthers: false, untilStepNs: 0, doneInNs: 0, pendingNs: 0 },
+    copy: "none",
+    key: 0,
+    lackMs: 0,
+  };
+  #known: Float64Array = new Float64Array(0);
   /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
   #costs: Float64Array = new Float64Array(64);
   #warmCosts: Float64Array = new Float64Array(64);
@@ -114,77 +150,78 @@ class Warmpath implements Policy {
   }
 
   choose(view: CandidateView): Choice {
-    this.#claim.kind = "none";
+    const claim = this.#claim;
+    claim.copy = "none";
     if (view.count === 0) return NO_CANDIDATE;
-    const waiting = waitingPrompts(view);
-    const pressure = this.#pressure.at(view.nowNs, waiting);
-    this.#claim.pressure = pressure;
-    this.#claim.waits = waiting + 1 / view.count;
-    const calm = this.#calm(pressure);
-    this.#weigh(view, calm);
+    const known = this.learned(view);
+    this.#weigh(view, known);
+    claim.pressure = known[PRESSURE];
+    claim.waits = this.#survey.waiting + 1 / view.count;
     let choice = lowestCost(view, this.#costs, "rotation");
     if (choice.kind !== "place") return choice;
-    choice = this.#considerCopy(view, choice, calm);
-    return view.mayHold && isFull(view, choice.replica) ? { kind: "hold", replica: choice.replica } : choice;
+    choice = this.#considerCopy(view, choice, known);
+    if (view.mayHold && isFull(view, choice.replica)) return { kind: "hold", replica: choice.replica };
+    this.#foresee(view, choice.replica, known);
+    return choice;
   }
 
-  learned(view: CandidateView): readonly number[] {
-    const { count, candidates, load } = view;
-    const depth = deepest(view);
-    const worthMs = depth > 0 ? this.#worthMs(view.prefixKey(depth), view.nowNs) : 0;
-    const pressure = this.#pressure.at(view.nowNs, waitingPrompts(view));
-    const numbers: number[] = [
-      ...this.#speeds.coefficientsNs,
-      this.#hitShare,
-      worthMs,
-      pressure,
-      this.#arrivals.at(view.nowNs),
-    ];
-    for (let at = 0; at < count; at++) {
+  learned(view: CandidateView): ArrayLike<number> {
+    this.#look(view);
+    const { count, candidates, load, nowNs } = view;
+    const { waiting, deepest } = this.#survey;
+    const { coefficientsNs } = this.#speeds;
+    const size = PER_CANDIDATE + count * CANDIDATE_NUMBERS;
+    if (this.#known.length !== size) this.#known = new Float64Array(size);
+    const known = this.#known;
+    known.set(coefficientsNs);
+    known[HIT_SHARE] = this.#hitShare;
+    known[COPY_WORTH] = deepest > 0 ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
+    known[PRESSURE] = this.#pressure.at(nowNs, waiting);
+    known[ARRIVALS] = this.#arrivals.at(nowNs);
+    for (let at = 0, first = PER_CANDIDATE; at < count; at++, first += CANDIDATE_NUMBERS) {
       const replica = candidates[at];
-      numbers.push(this.#speeds.factor(replica), load.pendingPrefillPairs[replica], view.heldFor[replica]);
+      const factor = this.#speeds.factor(replica);
+      const waits = load.inFlight[replica] - load.decoding[replica];
+      const pendingNs = factor * pendingPromptsNs(load, replica, coefficientsNs);
+      known[first] = factor;
+      known[first + 1] = 0;
+      known[first + 2] = 0;
+      known[first + 3] = view.heldFor[replica];
+      if (waits <= 0) continue;
+      // One step is under way at a time: of what is beyond it nothing is done yet.
+      const stepTokens = load.stepTokens[replica] || USUAL_STEP_TOKENS;
+      const pendingTokens = load.pendingPrefillTokens[replica];
+      const beyondNs = pendingTokens > stepTokens ? pendingNs * (1 - stepTokens / pendingTokens) : 0;
+      known[first + 1] = Math.max(beyondNs, this.#prompts.leftNs(replica, nowNs, pendingNs));
+      known[first + 2] = Math.min(waits, this.#prompts.together(replica, nowNs));
     }
-    return numbers;
+    return known;
   }
 
-  explain(view: CandidateView, learned: readonly number[] = this.learned(view)): Explanation {
-    if (view.count > this.#costs.length) this.#makeRoom(view.count);
-    const calm = this.#calm(learned[PRESSURE]);
-    const beliefs = this.#beliefs;
-    const most = this.#mostHeld(view);
-    beliefs.coefficientsNs = learned;
-    beliefs.hitShare = learned[HIT_SHARE];
-    beliefs.mostConfirmed = mostConfirmed(view);
-    beliefs.arrivals = learned[ARRIVALS] / view.count;
-    beliefs.urgency = this.#urgency(calm);
-    beliefs.sharing = sharing(calm);
-    const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
-      const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
-      const known = learned.slice(first, first + CANDIDATE_NUMBERS);
-      [beliefs.factor = 1, beliefs.pendingPairs = 0, beliefs.heldFor = 0] = known;
-      beliefs.heldBlocks = most;
-      this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
-      beliefs.heldBlocks = this.#held(view, replica);
-      this.#costs[at] = judge(this.#harm, view, replica, beliefs);
-      this.#wastes[at] = wasteMs(this.#harm);
-      return { replica, cost: this.#costs[at], terms: harmTerms(this.#harm) };
-    });
+  explain(view: CandidateView, learned: ArrayLike<number> = this.learned(view)): Explanation {
+    this.#look(view);
+    const urgency = this.#weigh(view, learned);
     const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
     const place = this.#placeOfCopy(view, cheapest);
-    const copied = candidates.map(({ replica, cost, terms }, at) => {
+    const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
-      return { replica, cost: cost - spared, terms: [...terms, { name: "worth of a copy", value: -spared }] };
+      this.#believe(at, learned);
+      this.#beliefs.heldBlocks = this.#held(view, replica);
+      judge(this.#harm, view, replica, this.#beliefs);
+      const terms = [...harmTerms(this.#harm, urgency), { name: "worth of a copy", value: -spared }];
+      return { replica, cost: this.#costs[at] - spared, terms };
     });
-    const urgency = beliefs.urgency.toFixed(1);
-    const rule = `${urgency} × (time to first token + prompts to come) + own decode + delay of others + eviction − shared batch − worth of a copy`;
-    return { rule, unit: "ms", candidates: copied };
+    const first = `${urgency.toFixed(1)} × (time to first token + prompts put off + prompts to come)`;
+    const rule = `${first} + own decode + delay of others + eviction − shared batch − worth of a copy`;
+    return { rule, unit: "ms", candidates };
   }
 
   observe(signal: PolicySignal): void {
     switch (signal.kind) {
       case "placed":
-        return this.#book(signal.nowNs);
+        return this.#book(signal.nowNs, signal.replica);
       case "replica-reset":
+        this.#prompts.forget(signal.replica);
         return this.#speeds.forget(signal.replica);
       case "grew": {
         const { replica, tokens: steps, sinceLastNs: tookNs, meanwhile: prefill, load } = signal;
@@ -193,6 +230,7 @@ class Warmpath implements Policy {
       }
       case "first-token": {
         const { replica, promptTokens, prefillTokens, meanwhile: prefill, sincePlacedNs: tookNs, load } = signal;
+        this.#prompts.firstToken(replica, signal.nowNs, tookNs);
         this.#hitShare += HIT_GAIN * (1 - prefillTokens / Math.max(1, promptTokens) - this.#hitShare);
         // With prompts still pending, some of the time went into those, and nobody knows how much.
         if (load.inFlight > load.decoding) return;
@@ -208,54 +246,80 @@ class Warmpath implements Policy {
     }
   }
 
-  /** Fills the costs of all candidates. */
-  #weigh(view: CandidateView, calm: number): void {
+  /** One look over the candidates for all that is asked of them together. */
+  #look(view: CandidateView): void {
+    const { count, candidates, load, cachedBlocks, confirmedBlocks } = view;
+    const survey = this.#survey;
+    let waiting = 0;
+    survey.mostConfirmed = 0;
+    survey.deepest = 0;
+    survey.mostHeld = 0;
+    for (let at = 0; at < count; at++) {
+      const replica = candidates[at];
+      waiting += load.inFlight[replica] - load.decoding[replica];
+      survey.mostConfirmed = Math.max(survey.mostConfirmed, confirmedBlocks[replica]);
+      survey.deepest = Math.max(survey.deepest, cachedBlocks[replica]);
+      survey.mostHeld = Math.max(survey.mostHeld, this.#held(view, replica));
+    }
+    survey.waiting = waiting / Math.max(1, count);
+  }
+
+  /** Fills the costs of all candidates and returns how urgent the request is. */
+  #weigh(view: CandidateView, known: ArrayLike<number>): number {
     const { count, candidates } = view;
+    const { mostHeld, mostConfirmed } = this.#survey;
     if (count > this.#costs.length) this.#makeRoom(count);
-    const { pendingPrefillPairs } = view.load;
+    const harm = this.#harm;
     const beliefs = this.#beliefs;
-    const most = this.#mostHeld(view);
-    beliefs.coefficientsNs = this.#speeds.coefficientsNs;
-    beliefs.hitShare = this.#hitShare;
-    beliefs.mostConfirmed = mostConfirmed(view);
-    beliefs.arrivals = this.#arrivals.at(view.nowNs) / count;
-    beliefs.urgency = this.#urgency(calm);
-    beliefs.sharing = sharing(calm);
+    beliefs.coefficientsNs = known;
+    beliefs.hitShare = known[HIT_SHARE];
+    beliefs.mostConfirmed = mostConfirmed;
+    beliefs.arrivals = known[ARRIVALS] / count;
+    const urgency = this.#urgency(known);
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       const held = this.#held(view, replica);
-      beliefs.factor = this.#speeds.factor(replica);
-      beliefs.pendingPairs = pendingPrefillPairs[replica];
-      beliefs.heldFor = view.heldFor[replica];
+      this.#believe(at, known);
       beliefs.heldBlocks = held;
-      const cost = judge(this.#harm, view, replica, beliefs);
+      judge(harm, view, replica, beliefs);
+      const cost = costMs(harm, urgency);
       this.#costs[at] = cost;
-      this.#wastes[at] = wasteMs(this.#harm);
-      if (held < most) {
-        beliefs.heldBlocks = most;
-        this.#warmCosts[at] = judge(this.#harm, view, replica, beliefs);
+      this.#wastes[at] = (urgency * harm.wasteNs) / NS_PER_MS;
+      if (held < mostHeld) {
+        beliefs.heldBlocks = mostHeld;
+        judge(harm, view, replica, beliefs);
+        this.#warmCosts[at] = costMs(harm, urgency);
       } else this.#warmCosts[at] = cost;
     }
+    return urgency;
+  }
+
+  /** Takes what is known of one candidate for believed. */
+  #believe(at: number, known: ArrayLike<number>): void {
+    const beliefs = this.#beliefs;
+    const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
+    beliefs.factor = known[first];
+    beliefs.aheadNs = known[first + 1];
+    beliefs.together = known[first + 2];
+    beliefs.heldFor = known[first + 3];
   }
 
   /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */
-  #considerCopy(view: CandidateView, cheapest: Placement, calm: number): Placement {
+  #considerCopy(view: CandidateView, cheapest: Placement, known: ArrayLike<number>): Placement {
     const at = this.#placeOfCopy(view, cheapest);
     if (at < 0) return cheapest;
-    const depth = deepest(view);
-    const key = view.prefixKey(depth);
+    const { deepest } = this.#survey;
     const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
-    const replica = view.candidates[at];
-    this.#costs[at] -= this.#sparedMs(at, this.#worthMs(key, view.nowNs));
+    this.#costs[at] -= this.#sparedMs(at, known[COPY_WORTH]);
     const choice = lowestCost(view, this.#costs, "rotation") as Placement;
     const claim = this.#claim;
-    claim.key = key;
-    if (choice.replica === replica) claim.kind = "settle";
-    else if (view.confirmedBlocks[cheapest.replica] >= depth) {
+    claim.key = view.prefixKey(deepest);
+    if (choice.replica === view.candidates[at]) claim.copy = "settle";
+    else if (view.confirmedBlocks[cheapest.replica] >= deepest) {
       // Only what is there already tells of lasting need: a burst waits for one and the same prompt to be computed.
-      claim.kind = "charge";
+      claim.copy = "charge";
       // While prompts queue everywhere, one more to compute would be paid for by all of them.
-      claim.costMs = calm * calm * (paid - this.#warmCosts[at]);
+      claim.lackMs = this.#calm(known) ** 2 * (paid - this.#warmCosts[at]);
     }
     return choice;
   }
@@ -269,23 +333,33 @@ class Warmpath implements Policy {
     return this.#warmCosts[at] < paid ? at : -1;
   }
 
-  /** What a copy may cost: what its lack costs, for as long as it may take to pay for itself. */
-  #worthMs(key: number, nowNs: number): number {
-    return this.#copies.rate(key, nowNs) * this.#paybackNs;
-  }
-
   /** What a copy takes off its price: a prefix that is worth a copy is not computed in vain. */
   #sparedMs(at: number, worthMs: number): number {
     return worthMs > 0 ? worthMs + this.#wastes[at] : 0;
   }
 
-  #book(nowNs: number): void {
-    const { pressure, waits, kind, key, costMs } = this.#claim;
+  /** Notes when the prompt should be done where it is to go. */
+  #foresee(view: CandidateView, replica: number, known: ArrayLike<number>): void {
+    const { load } = view;
+    const { foreseen } = this.#claim;
+    const beliefs = this.#beliefs;
+    this.#believe(view.candidates.indexOf(replica), known);
+    beliefs.heldBlocks = this.#held(view, replica);
+    judge(this.#harm, view, replica, beliefs);
+    foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
+    foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
+    foreseen.doneInNs = firstTokenNs(this.#harm);
+    foreseen.pendingNs = beliefs.factor * pendingPromptsNs(load, replica, known) + this.#harm.promptNs;
+  }
+
+  #book(nowNs: number, replica: number): void {
+    const { pressure, waits, foreseen, copy, key, lackMs } = this.#claim;
     this.#pressure.decided(nowNs, pressure, waits);
     this.#arrivals.arrived(nowNs);
-    if (kind === "charge") this.#copies.charge(key, nowNs, costMs);
-    else if (kind === "settle") this.#copies.settle(key);
-    this.#claim.kind = "none";
+    this.#prompts.placed(replica, nowNs, foreseen);
+    if (copy === "charge") this.#copies.charge(key, nowNs, lackMs);
+    else if (copy === "settle") this.#copies.settle(key);
+    this.#claim.copy = "none";
   }
 
   /** Blocks of the prompt that a replica holds; one that is only expected may still be on its way through the engine. */
@@ -294,21 +368,15 @@ class Warmpath implements Policy {
     return confirmed + this.#expectedCredit * (view.cachedBlocks[replica] - confirmed);
   }
 
-  #mostHeld(view: CandidateView): number {
-    let most = 0;
-    for (let at = 0; at < view.count; at++) most = Math.max(most, this.#held(view, view.candidates[at]));
-    return most;
-  }
-
   /** 1 where no prompt waits, half where as many do at a replica as `queueHalf` says, and towards 0 from there. */
-  #calm(pressure: number): number {
-    const queue = pressure / this.#queueHalf;
+  #calm(known: ArrayLike<number>): number {
+    const queue = known[PRESSURE] / this.#queueHalf;
     return 1 / (1 + queue * queue);
   }
 
-  /** How much a first token counts for. */
-  #urgency(calm: number): number {
-    return this.#busyUrgency + (this.#calmUrgency - this.#busyUrgency) * calm;
+  /** How much first tokens count for. */
+  #urgency(known: ArrayLike<number>): number {
+    return this.#busyUrgency + (this.#calmUrgency - this.#busyUrgency) * this.#calm(known);
   }
 
   #makeRoom(count: number): void {
@@ -318,38 +386,9 @@ class Warmpath implements Policy {
   }
 }
 
-/**
- * How surely prompts that wait are computed together. A lone one has mostly begun by the time the next comes; only where prompts
- * queue are they taken together, and then the queue itself says how surely.
- */
-function sharing(calm: number): number {
-  return (1 - calm) * (1 - calm);
-}
-
 function isFull({ load }: CandidateView, replica: number): boolean {
   const slots = load.batchSlots[replica];
   return slots > 0 && load.inFlight[replica] >= slots;
-}
-
-/** Prompts that wait at a replica or are computed there, on average. */
-function waitingPrompts({ count, candidates, load }: CandidateView): number {
-  let waiting = 0;
-  for (let at = 0; at < count; at++) waiting += load.inFlight[candidates[at]] - load.decoding[candidates[at]];
-  return waiting / Math.max(1, count);
-}
-
-/** Leading blocks of the prompt that some candidate holds or is about to. */
-function deepest({ count, candidates, cachedBlocks }: CandidateView): number {
-  let depth = 0;
-  for (let at = 0; at < count; at++) depth = Math.max(depth, cachedBlocks[candidates[at]]);
-  return depth;
-}
-
-/** Leading blocks of the prompt that some candidate holds for certain. */
-function mostConfirmed({ count, candidates, confirmedBlocks }: CandidateView): number {
-  let most = 0;
-  for (let at = 0; at < count; at++) most = Math.max(most, confirmedBlocks[candidates[at]]);
-  return most;
 }
 
 /** Ours: least predicted harm. */

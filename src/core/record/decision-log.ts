@@ -1,6 +1,7 @@
 import type { Nanoseconds } from "../clock.ts";
 import type { CandidateView } from "../policy/types.ts";
 import type { DecisionRecord, RecordedCandidate } from "./decision-record.ts";
+import { LearnedRing } from "./learned-ring.ts";
 
 /** `summary` keeps the choice, the runner-up and the margin; `full` keeps every candidate too. */
 export type RecordDetail = "summary" | "full";
@@ -15,9 +16,12 @@ export interface DecisionLogOptions {
 
 const COLUMNS = 16;
 const DEFAULT_ROWS = 640_000;
+/** Room for what was learned: of the fleet for each record, and of each candidate. */
+const LEARNED_PER_RECORD = 16;
+const LEARNED_PER_CANDIDATE = 4;
 
 /** What the log keeps of a record as an object; the candidates lie in the ring of rows. */
-export type LoggedDecision = Omit<DecisionRecord, "candidates" | "observedCachedTokens" | "firstTokenNs">;
+export type LoggedDecision = Omit<DecisionRecord, "candidates" | "learned" | "observedCachedTokens" | "firstTokenNs">;
 
 /** The part of a decision that says what was chosen. */
 export type ChoiceMade = Pick<
@@ -41,6 +45,9 @@ interface Entry {
   firstTokenNs: Nanoseconds | undefined;
   /** Position of its first candidate in the endless sequence of rows, or -1. */
   readonly firstRow: number;
+  /** The same for what the policy had learned. */
+  readonly firstLearned: number;
+  readonly learnedNumbers: number;
   /** Names by replica; its number may be given to another later. */
   readonly names: readonly string[];
 }
@@ -55,6 +62,7 @@ export class DecisionLog {
   readonly #ring: Entry[] = [];
   readonly #rows: Int32Array;
   readonly #rowCount: number;
+  readonly #learned: LearnedRing;
   #nextRow = 0;
   #nextDecision = 1;
 
@@ -64,6 +72,7 @@ export class DecisionLog {
     this.#rowCount = options.detail === "full" ? (options.candidateRows ?? DEFAULT_ROWS) : 0;
     // Written once now, or every decision until the ring is full would wait for the system to hand out a page.
     this.#rows = new Int32Array(this.#rowCount * COLUMNS).fill(0);
+    this.#learned = new LearnedRing(this.#rowCount * LEARNED_PER_CANDIDATE + this.#capacity * LEARNED_PER_RECORD);
   }
 
   /** The number the next decision will have. */
@@ -71,11 +80,19 @@ export class DecisionLog {
     return this.#nextDecision;
   }
 
-  /** Keeps a decision together with the view it was made from; `names` are the replicas' names by index. */
-  add(decision: LoggedDecision, view: CandidateView, names: readonly string[]): void {
+  /** Keeps a decision, the view it was made from and what the policy had learned; `names` are the replicas' names by index. */
+  add(decision: LoggedDecision, view: CandidateView, names: readonly string[], learned?: ArrayLike<number>): void {
     const isFull = this.detail === "full" && view.count <= this.#rowCount;
     const firstRow = isFull ? this.#copyRows(view) : -1;
-    const entry = { decision, observedCachedTokens: undefined, firstTokenNs: undefined, firstRow, names };
+    const entry = {
+      decision,
+      observedCachedTokens: undefined,
+      firstTokenNs: undefined,
+      firstRow,
+      firstLearned: learned === undefined ? -1 : this.#learned.keep(learned),
+      learnedNumbers: learned?.length ?? 0,
+      names,
+    };
     this.#ring[decision.decision % this.#capacity] = entry;
     this.#nextDecision = decision.decision + 1;
   }
@@ -94,10 +111,11 @@ export class DecisionLog {
   get(decision: number): DecisionRecord | undefined {
     const entry = this.#entry(decision);
     if (entry === undefined) return undefined;
-    const { firstRow, names, observedCachedTokens, firstTokenNs } = entry;
+    const { firstRow, names, observedCachedTokens, firstTokenNs, firstLearned, learnedNumbers } = entry;
     const isKept = firstRow >= 0 && firstRow >= this.#nextRow - this.#rowCount;
     const candidates = isKept ? this.#candidates(firstRow, entry.decision.candidateCount, names) : undefined;
-    return { ...entry.decision, observedCachedTokens, firstTokenNs, candidates };
+    const learned = this.#learned.read(firstLearned, learnedNumbers);
+    return { ...entry.decision, learned, observedCachedTokens, firstTokenNs, candidates };
   }
 
   /** The newest records first, at most `count`. */
