@@ -1,24 +1,32 @@
 /**
- * Puts the tables of docs/policy.md between their marks: the league of a suite run, and the two published studies.
+ * Puts the tables of docs/policy.md between their marks: the league of a suite run, the two published studies, and what the
+ * gateway's own admission changes.
  *
- *   node scripts/policy-tables.mjs SUITE_FOLDER H200_SWEEP_FOLDER A100_SCALING_FOLDER
+ *   node scripts/policy-tables.mjs SUITE_FOLDER H200_SWEEP_FOLDER A100_SCALING_FOLDER QUEUE_SUITE_FOLDER
  *
- * The folders are what `warmpath run policy-suite`, `h200-sweep` and `a100-scaling` write with `--out`.
+ * The folders are what `warmpath run policy-suite`, `h200-sweep`, `a100-scaling` and `policy-suite --admission queue` (for which
+ * `--policies warmpath` is enough) write with `--out`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [suiteFolder, sweepFolder, scalingFolder] = process.argv.slice(2);
-if (scalingFolder === undefined) {
-  process.stderr.write("policy-tables: give the folders of policy-suite, h200-sweep and a100-scaling\n");
+const [suiteFolder, sweepFolder, scalingFolder, queueFolder] = process.argv.slice(2);
+if (queueFolder === undefined) {
+  process.stderr.write(
+    "policy-tables: give the folders of policy-suite, h200-sweep, a100-scaling and policy-suite --admission queue\n",
+  );
   process.exit(2);
 }
+
+/** A difference that no reader would act on. */
+const LITTLE = 0.02;
 
 const page = fileURLToPath(new URL("../docs/policy.md", import.meta.url));
 let text = readFileSync(page, "utf8");
 put("league", league(suiteFolder));
 put("studies", `${sweep(sweepFolder)}\n\n${scaling(scalingFolder)}`);
+put("admission", admission(suiteFolder, queueFolder));
 writeFileSync(page, text);
 
 function put(mark, content) {
@@ -93,6 +101,47 @@ function scaling(folder) {
     "`a100-scaling` (mission document 5) with `engine` admission, p50 / p95 TTFT over offered in milliseconds, arrivals on the trace's 3 s grid and jittered inside it:",
     table(["workers", "arrivals", ...arms], rows),
   ].join("\n\n");
+}
+
+/** Cells in which the policy does otherwise behind a queue than without one; by little does not count. */
+function admission(engineFolder, otherFolder) {
+  const engine = scoresOf(engineFolder);
+  const other = scoresOf(otherFolder);
+  if (engine.admission !== "engine" || other.admission === "engine") throw new Error("give engine first, then another");
+  const measures = ["ttftP95Ms", "e2eMeanMs"];
+  const shown = (value) => (value === null ? "not reached" : Math.round(value).toLocaleString("en-US"));
+  const farthest = (id) =>
+    Math.max(
+      ...measures.map((name) => {
+        const [one, two] = [engine, other].map(({ scores }) => scores.get(id)[name]);
+        if (one === two) return 0;
+        return one === null || two === null ? Infinity : Math.abs(two / one - 1);
+      }),
+    );
+  const ids = [...engine.scores.keys()];
+  const count = (isMeant) => ids.filter((id) => isMeant(farthest(id))).length;
+  const rows = ids
+    .filter((id) => farthest(id) > LITTLE)
+    .map((id) => [
+      id,
+      ...measures.flatMap((name) => [engine, other].map(({ scores }) => shown(scores.get(id)[name]))),
+      other.scores.get(id).offered - other.scores.get(id).completed,
+    ]);
+  const same = `${count((by) => by === 0)} of ${ids.length} cells are the same to the last digit`;
+  const alike = `${count((by) => by > 0 && by <= LITTLE)} more to within ${LITTLE * 100} %`;
+  return [
+    `${same}, ${alike}. The others, in milliseconds:`,
+    table(["cell", "p95 TTFT, engine", other.admission, "mean E2E, engine", other.admission, "not completed"], rows),
+  ].join("\n\n");
+}
+
+/** What the policy scored in each cell of a suite. */
+function scoresOf(folder) {
+  const { admission: mode, cells } = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
+  return {
+    admission: mode,
+    scores: new Map(cells.map(({ id, arms }) => [id, arms.find(({ arm }) => arm === "warmpath")])),
+  };
 }
 
 function cellsOf(folder) {

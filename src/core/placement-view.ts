@@ -38,11 +38,9 @@ export class PlacementView implements CandidateView {
   readonly hostBlocks: Int32Array;
   readonly diskBlocks: Int32Array;
   activePrefixBlocks: Int32Array;
-  readonly heldFor: Int32Array;
   readonly load: LoadColumns;
   readonly #seed: number;
   readonly #none: Int32Array;
-  #isAnyHeld = false;
   #sequence: Uint32Array = new Uint32Array(0);
 
   constructor(
@@ -62,22 +60,11 @@ export class PlacementView implements CandidateView {
     this.hostBlocks = new Int32Array(maxReplicas);
     this.diskBlocks = new Int32Array(maxReplicas);
     this.activePrefixBlocks = this.#none;
-    this.heldFor = new Int32Array(maxReplicas);
     this.load = load;
   }
 
   clearCandidates(): void {
     this.count = 0;
-  }
-
-  clearHeld(): void {
-    if (this.#isAnyHeld) this.heldFor.fill(0);
-    this.#isAnyHeld = false;
-  }
-
-  addHeld(replica: number): void {
-    this.heldFor[replica] += 1;
-    this.#isAnyHeld = true;
   }
 
   addCandidate(replica: number): void {

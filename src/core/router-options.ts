@@ -35,6 +35,7 @@ export interface RouterOptions {
 /** KV size assumed of a replica without events that does not say how large its pool is. */
 export const DEFAULT_KV_BLOCKS = 4096;
 
+const DEFAULT_MODE: AdmissionMode = "queue";
 const DEFAULT_QUEUE: QueueLimits = { maxRequests: 1024, maxWaitNs: 60 * NS_PER_SECOND };
 
 export interface ResolvedRouterOptions {
@@ -62,8 +63,8 @@ export function resolveRouterOptions(options: RouterOptions): ResolvedRouterOpti
     maxBlocks: options.maxBlocks,
     maxAliases: options.maxAliases ?? 2 * options.maxBlocks,
     maxExpectations: options.maxExpectations ?? Math.max(4096, options.maxBlocks >> 4),
-    mode: options.admission?.mode ?? "queue",
-    watermarks: options.admission?.watermarks ?? DEFAULT_WATERMARKS,
+    mode: options.admission?.mode ?? DEFAULT_MODE,
+    watermarks: options.admission?.watermarks ?? DEFAULT_WATERMARKS[options.admission?.mode ?? DEFAULT_MODE],
     queue: options.admission?.queue ?? DEFAULT_QUEUE,
     records: options.records ?? { detail: "summary", capacity: 10_000 },
     seed: options.seed ?? 0,

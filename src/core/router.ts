@@ -282,7 +282,6 @@ export class Router {
       activePrefix: this.#activePrefixes?.depths(request.sequence, request.blocks),
     });
     const choice = this.#policy.choose(this.#view);
-    if (choice.kind === "hold") this.#view.addHeld(choice.replica);
     if (choice.kind !== "place") return false;
     this.#commit(open, choice, filtered, nowNs, effects);
     return true;
@@ -413,8 +412,6 @@ export class Router {
 
   /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
   #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
-    // Counted anew in the order of the queue, so that each sees only those before it.
-    this.#view.clearHeld();
     if (this.#admission.queue.size === 0) return effects;
     this.#admission.queue.drain(({ item }) => {
       // The workers it could have waited for are gone: better the one that failed it than none.

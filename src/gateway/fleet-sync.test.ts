@@ -71,7 +71,12 @@ describe("a fleet kept in step with discovery", () => {
 
   beforeEach(() => {
     nowNs = 0;
-    router = new Router(createPolicy("kv-cost"), { blockTokens: 16, maxReplicas: 2, maxBlocks: 1024 });
+    router = new Router(createPolicy("kv-cost"), {
+      blockTokens: 16,
+      maxReplicas: 2,
+      maxBlocks: 1024,
+      admission: { mode: "queue", watermarks: { batchSlotsFraction: 1 } },
+    });
     effects = [];
     heard = [];
   });
@@ -169,12 +174,6 @@ describe("a fleet kept in step with discovery", () => {
   });
 
   test("refuses what waits when the last worker leaves", () => {
-    router = new Router(createPolicy("kv-cost"), {
-      blockTokens: 16,
-      maxReplicas: 2,
-      maxBlocks: 1024,
-      admission: { mode: "queue", watermarks: { batchSlotsFraction: 1 } },
-    });
     const fleet = fleetOn();
     fleet.appeared({ ...WORKER, batchSlots: 1 });
     expect([...offered("first"), ...offered("second")]).toEqual(["place", "hold"]);

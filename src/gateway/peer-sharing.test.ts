@@ -20,7 +20,8 @@ interface SharingGateway {
 const gateways: SharingGateway[] = [];
 
 function start(peers: MemoryPeers, name: string, options: Partial<RouterOptions> = {}, slots = 100): SharingGateway {
-  const all = { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024, ...options };
+  const admission = { mode: "queue", watermarks: { batchSlotsFraction: 1 } } as const;
+  const all = { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024, admission, ...options };
   const router = new Router(createPolicy("least-loaded"), all);
   const clock = monotonicClock();
   const sharing = new PeerSharing({ router, clock, plane: peers.join(), name, ...TIMES });

@@ -318,13 +318,19 @@ describe("the slice when things go wrong", () => {
   test("a request that waits in the queue goes out when a place is free", async () => {
     const engines = new WatchedEngines();
     engines.isHeld = true;
-    const { fleet: live, client } = await start({ workers: 1, batchSlots: 1, wrapEngine: engines.wrap });
+    const { fleet: live, client } = await start({
+      workers: 1,
+      batchSlots: 1,
+      admission: { mode: "queue", watermarks: { batchSlotsFraction: 1 } },
+      wrapEngine: engines.wrap,
+    });
     const submitted = once(engines, "submitted");
     const leave = new AbortController();
     const first = failureOf(client.completions.create({ model: MODEL, prompt: "first" }, { signal: leave.signal }));
     await submitted;
     engines.isHeld = false;
     const second = client.completions.create({ model: MODEL, prompt: "second", max_tokens: 3 });
+    await expect.poll(() => live.router.queued).toBe(1);
     leave.abort();
     await first;
     expect((await second).choices[0].text.trim().split(" ")).toHaveLength(3);

@@ -8,7 +8,7 @@ import { DEFAULT_WATERMARKS, type Watermarks } from "./types.ts";
 function oneReplica(load: {
   inFlight?: number;
   pendingPrefillTokens?: number;
-  activeBlocks?: number;
+  newBlocks?: number;
   batchSlots?: number;
   kvBlocks?: number;
   stepTokens?: number;
@@ -16,7 +16,7 @@ function oneReplica(load: {
   const columns = createLoadColumns(1);
   columns.inFlight[0] = load.inFlight ?? 0;
   columns.pendingPrefillTokens[0] = load.pendingPrefillTokens ?? 0;
-  columns.activeBlocks[0] = load.activeBlocks ?? 0;
+  columns.newBlocks[0] = load.newBlocks ?? 0;
   columns.batchSlots[0] = load.batchSlots ?? 0;
   columns.kvBlocks[0] = load.kvBlocks ?? 0;
   columns.stepTokens[0] = load.stepTokens ?? 0;
@@ -37,14 +37,16 @@ describe("busyReason", () => {
   });
 
   it("ignores watermarks whose capacity is unknown", () => {
-    const columns = oneReplica({ inFlight: 10_000, pendingPrefillTokens: 1e9, activeBlocks: 1_000_000 });
-    expect(busyReason(0, columns, DEFAULT_WATERMARKS)).toBeUndefined();
-    expect(isBusy(0, columns, DEFAULT_WATERMARKS)).toBe(false);
+    const columns = oneReplica({ inFlight: 10_000, pendingPrefillTokens: 1e9, newBlocks: 1_000_000 });
+    for (const watermarks of Object.values(DEFAULT_WATERMARKS)) {
+      expect(busyReason(0, columns, watermarks)).toBeUndefined();
+      expect(isBusy(0, columns, watermarks)).toBe(false);
+    }
     expect(busyReason(0, columns, { prefillTokens: 1_000 })?.knob).toBe("prefillTokens");
   });
 
   it("names the watermark that is passed the furthest", () => {
-    const columns = oneReplica({ inFlight: 11, batchSlots: 10, activeBlocks: 180, kvBlocks: 100 });
+    const columns = oneReplica({ inFlight: 11, batchSlots: 10, newBlocks: 180, kvBlocks: 100 });
     const watermarks: Watermarks = { batchSlotsFraction: 1, kvBlocksFraction: 0.9 };
     expect(busyKnobs(0, columns, watermarks).map((busy) => busy.knob)).toEqual([
       "batchSlotsFraction",
@@ -65,7 +67,7 @@ describe("busyReason", () => {
         fc.record({
           inFlight: count,
           pendingPrefillTokens: count,
-          activeBlocks: count,
+          newBlocks: count,
           batchSlots: count,
           kvBlocks: count,
           stepTokens: count,

@@ -24,7 +24,7 @@ export function isBusy(replica: number, columns: LoadColumns, watermarks: Waterm
     if (reaches(columns.pendingPrefillTokens[replica], columns.stepTokens[replica], prefillStepFraction)) return true;
   }
   if (kvBlocksFraction !== undefined) {
-    if (reaches(columns.activeBlocks[replica], columns.kvBlocks[replica], kvBlocksFraction)) return true;
+    if (reaches(columns.newBlocks[replica], columns.kvBlocks[replica], kvBlocksFraction)) return true;
   }
   return false;
 }
@@ -40,7 +40,7 @@ export function busyKnobs(replica: number, columns: LoadColumns, watermarks: Wat
   check("batchSlotsFraction", columns.inFlight[replica], columns.batchSlots[replica]);
   check("prefillTokens", columns.pendingPrefillTokens[replica], 1);
   check("prefillStepFraction", columns.pendingPrefillTokens[replica], columns.stepTokens[replica]);
-  check("kvBlocksFraction", columns.activeBlocks[replica], columns.kvBlocks[replica]);
+  check("kvBlocksFraction", columns.newBlocks[replica], columns.kvBlocks[replica]);
   return knobs;
 }
 

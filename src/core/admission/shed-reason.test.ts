@@ -39,11 +39,11 @@ describe("overloadedReason", () => {
   it("says so when workers are busy for different reasons", () => {
     const columns = threeReplicas();
     columns.inFlight[1] = 3;
-    columns.activeBlocks[1] = 950;
+    columns.newBlocks[1] = 950;
     const reason = overloadedReason([0, 1], 2, columns, { batchSlotsFraction: 1, kvBlocksFraction: 0.9 }, 400);
     expect(reason?.message).toBe(
       "all 2 workers are at or above a watermark: " +
-        "the least loaded has 950 KV blocks held in a pool of 1000 (kvBlocksFraction 0.95 ≥ 0.90)",
+        "the least loaded has 950 KV blocks that no two share in a pool of 1000 (kvBlocksFraction 0.95 ≥ 0.90)",
     );
   });
 

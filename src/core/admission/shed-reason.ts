@@ -78,7 +78,7 @@ export function noEligibleWorkerReason(workers: number): ShedReason {
 
 function amount({ knob, used, capacity }: BusyKnob): string {
   if (knob === "batchSlotsFraction") return `${used} of ${capacity} slots in use`;
-  if (knob === "kvBlocksFraction") return `${used} KV blocks held in a pool of ${capacity}`;
+  if (knob === "kvBlocksFraction") return `${used} KV blocks that no two share in a pool of ${capacity}`;
   if (knob === "prefillStepFraction") return `${used} prefill tokens pending for steps of ${capacity}`;
   return `${used} prefill tokens pending`;
 }

@@ -4,7 +4,8 @@ import type { Nanoseconds } from "../clock.ts";
  * What happens when every eligible worker is busy: `queue` holds the request in the router, `shed` answers at once with a
  * reason, `engine` looks at no watermark and passes everything on.
  */
-export type AdmissionMode = "queue" | "shed" | "engine";
+export const ADMISSION_MODES = ["queue", "shed", "engine"] as const;
+export type AdmissionMode = (typeof ADMISSION_MODES)[number];
 
 /** From where on a replica counts as busy; a watermark that is absent is off, and reaching any one is enough. */
 export interface Watermarks {
@@ -14,27 +15,24 @@ export interface Watermarks {
   readonly prefillTokens?: number | undefined;
   /** Prefill tokens pending, as a multiple of the tokens of one engine step. */
   readonly prefillStepFraction?: number | undefined;
-  /** KV blocks of the requests in flight, as a fraction of the pool; shared blocks count for each holder. */
+  /** KV blocks of the requests in flight that no two of them share, as a fraction of the pool. */
   readonly kvBlocksFraction?: number | undefined;
 }
 
 /** The knobs a replica can be busy by. */
 export type WatermarkName = keyof Watermarks;
 
-/** Watermarks that keep an engine from piling up work of its own, without tuning and without idling it. */
-export const DEFAULT_WATERMARKS: Watermarks = {
-  // A request beyond the last slot can only wait inside the engine, bound to that worker; held here it can still go to
-  // whichever worker is free first. An empty slot for one round trip costs 1/slots of a step, so no more than 1 is needed.
-  batchSlotsFraction: 1,
-  // `prefillTokens` is off: how many tokens are a second of prefill depends on model and GPU, which nobody knows here.
-  // Far more than it takes to keep the next steps full while the router hears of the last one, so only a pile-up gets
-  // there: at 8,192 tokens a step it is 131,072 tokens, some seconds of prefill. A bound, not a tuning of latency; it is
-  // also the last default that Dynamo had (after 4) before it switched the check off.
-  prefillStepFraction: 16,
-  // Not 1: blocks that several requests share are counted for each of them, and sharing is what this router brings
-  // about, so 1 would turn away work that fits. With 2 half of the held blocks may be shared; where none are, the
-  // engine's own queue is still bounded by one more pool of blocks.
-  kvBlocksFraction: 2,
+/**
+ * Where nothing else is said. `prefillTokens` is off: how many tokens are a second of prefill depends on model and GPU, which
+ * nobody knows here. Blocks that requests share are not counted, since sharing is what this router brings about.
+ */
+export const DEFAULT_WATERMARKS: Readonly<Record<AdmissionMode, Watermarks>> = {
+  // A bound, and not a way to be fast: what waits here goes to whoever is free first, and its cache is elsewhere. So an engine
+  // may have as much waiting as it computes at once, and only a pile-up comes here (docs/decisions/0018).
+  queue: { batchSlotsFraction: 2, prefillStepFraction: 64, kvBlocksFraction: 2 },
+  // Whoever would have to wait is better told at once.
+  shed: { batchSlotsFraction: 1, prefillStepFraction: 16, kvBlocksFraction: 1 },
+  engine: {},
 };
 
 /** Bounds of the central queue. */

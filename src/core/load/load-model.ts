@@ -195,7 +195,8 @@ export class LoadModel {
     const { replica, promptTokens, cachedTokens, outputTokens, placedNs, firstTokenNs } = reservation;
     // What ended before its first token was refused, failed or cancelled, and shows nothing of how fast work is done:
     // a worker that refuses everything at once must not look like one that drains quickly.
-    if (firstTokenNs !== undefined) this.drainRates.requestCompleted(replica, nowNs, reservation.blocks);
+    if (firstTokenNs !== undefined)
+      this.drainRates.requestCompleted(replica, nowNs, reservation.blocks - reservation.cachedBlocks);
     this.#release(nowNs, reservation);
     return { replica, promptTokens, cachedTokens, outputTokens, placedNs, firstTokenNs };
   }

@@ -12,7 +12,6 @@ export interface CandidateRow {
   readonly hostBlocks?: number;
   readonly diskBlocks?: number;
   readonly activePrefixBlocks?: number;
-  readonly heldFor?: number;
   readonly inFlight?: number;
   readonly decoding?: number;
   readonly pendingPrefillTokens?: number;
@@ -70,7 +69,6 @@ export function candidateView(request: RequestRow, rows: readonly CandidateRow[]
     hostBlocks: integers((row) => row.hostBlocks),
     diskBlocks: integers((row) => row.diskBlocks),
     activePrefixBlocks: integers((row) => row.activePrefixBlocks),
-    heldFor: integers((row) => row.heldFor),
     load: {
       inFlight: integers((row) => row.inFlight),
       decoding: integers((row) => row.decoding),

@@ -32,8 +32,6 @@ export interface Beliefs {
   readonly aheadNs: number;
   /** How many of them this one would be computed with. */
   readonly together: number;
-  /** Requests in the router's queue that wait for it and go first. */
-  readonly heldFor: number;
   /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
   readonly heldBlocks: number;
   /** Leading blocks that some candidate surely holds: to compute them once more is waste. */
@@ -82,7 +80,7 @@ export function decodeStepNs(load: LoadColumns, replica: number, coefficientsNs:
 
 /** Fills `harm` for one candidate. */
 export function judge(harm: Harm, view: CandidateView, replica: number, beliefs: Beliefs): void {
-  const { coefficientsNs, factor, together, heldFor, heldBlocks } = beliefs;
+  const { coefficientsNs, factor, together, heldBlocks } = beliefs;
   const { load, promptTokens, blockTokens, expectedOutputTokens: output } = view;
   const requests = load.inFlight[replica];
   const decoding = load.decoding[replica];
@@ -107,7 +105,7 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.stepNs = (decoding > 0 ? chunks + 0.5 : chunks) * stepNs;
 
   const leavingNs = requests > 0 ? (output * laterStepNs) / requests : 0;
-  const over = slots > 0 ? requests + 1 + heldFor - slots : 0;
+  const over = slots > 0 ? requests + 1 - slots : 0;
   harm.slotWaitNs = over > 0 ? over * leavingNs : 0;
   harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
 

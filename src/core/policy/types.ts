@@ -39,8 +39,6 @@ export interface CandidateView {
   readonly diskBlocks: Int32Array;
   /** Leading prompt blocks that requests in flight on the replica already hold; filled for policies that ask for it. */
   readonly activePrefixBlocks: Int32Array;
-  /** Requests in the router's queue that go before this one and wait for the replica. */
-  readonly heldFor: Int32Array;
   readonly load: LoadColumns;
 }
 
@@ -55,13 +53,8 @@ export interface Placement {
   readonly tied: number;
 }
 
-/** To wait in the router's queue until that replica has room. */
-export interface Hold {
-  readonly kind: "hold";
-  readonly replica: number;
-}
-
-export type Choice = Placement | Hold | { readonly kind: "none" };
+/** `hold`: to wait in the router's queue, and be asked for again when something has changed. */
+export type Choice = Placement | { readonly kind: "hold" } | { readonly kind: "none" };
 
 export interface CostTerm {
   readonly name: string;

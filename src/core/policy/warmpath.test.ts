@@ -64,27 +64,13 @@ describe("warmpath", () => {
     expect(expected).toBeLessThan(terms(policy, { name: "a" })["own prompt"]);
   });
 
-  it("holds only where it may, and only if the best place has no free slot", () => {
-    const full = { batchSlots: 8, inFlight: 8, decoding: 8, contextTokens: 8_000 };
-    const rows = [
-      { name: "a", ...full },
-      { name: "b", ...full },
-    ];
-    expect(chosen(rows, { ...REQUEST, mayHold: true })).toBe("hold");
-    expect(chosen(rows, REQUEST)).not.toBe("hold");
-    expect(chosen([...rows, { name: "free", batchSlots: 8 }], { ...REQUEST, mayHold: true })).toBe("free");
-  });
-
-  it("waits for a warm replica rather than waste a prefill, where the wait is the smaller harm", () => {
-    const warm = { name: "warm", cachedBlocks: 600, confirmedBlocks: 600, batchSlots: 64, inFlight: 64, decoding: 64 };
-    const rows = [
-      { ...warm, contextTokens: 64_000 },
-      { name: "cold", batchSlots: 64, inFlight: 60, decoding: 60, contextTokens: 60_000 },
-    ];
+  it("waits for a slot at a warm replica rather than waste a prefill, where that is the smaller harm", () => {
+    const warm = { name: "warm", cachedBlocks: 600, confirmedBlocks: 600, batchSlots: 64, decoding: 64 };
+    const cold = { name: "cold", batchSlots: 64, inFlight: 60, decoding: 60, contextTokens: 60_000 };
     const request = { promptBlocks: 640, expectedOutputTokens: 20, mayHold: true };
-    expect(chosen(rows, request)).toBe("hold");
-    const crowded = [{ ...rows[0], heldFor: 20_000 }, rows[1]];
-    expect(chosen(crowded, request)).toBe("cold");
+    const withRequests = (inFlight: number): CandidateRow[] => [{ ...warm, inFlight, contextTokens: 64_000 }, cold];
+    expect(chosen(withRequests(64), request)).toBe("warm");
+    expect(chosen(withRequests(20_000), request)).toBe("cold");
   });
 
   it("routes a burst on an idle fleet as calmly as a single request, and a queue that lasts as one", () => {

@@ -61,14 +61,14 @@ const FIRST_TOKEN_NOISE = 0.5;
 /** Prompt tokens that an engine computes in one step, where it does not say. */
 const USUAL_STEP_TOKENS = 8192;
 
-/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and four of each candidate. */
+/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and three of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
 const ARRIVALS = PRESSURE + 1;
 const PER_CANDIDATE = ARRIVALS + 1;
-/** Its factor, what is left of the prompts ahead, how many it would be computed with, and those held for it. */
-const CANDIDATE_NUMBERS = 4;
+/** Its factor, what is left of the prompts ahead, and how many it would be computed with. */
+const CANDIDATE_NUMBERS = 3;
 
 type Writable<T> = { -readonly [name in keyof T]: T[name] };
 
@@ -116,7 +116,6 @@ class Warmpath implements Policy {
     factor: 1,
     aheadNs: 0,
     together: 0,
-    heldFor: 0,
     heldBlocks: 0,
     mostConfirmed: 0,
     arrivals: 0,
@@ -160,7 +159,6 @@ class Warmpath implements Policy {
     let choice = lowestCost(view, this.#costs, "rotation");
     if (choice.kind !== "place") return choice;
     choice = this.#considerCopy(view, choice, known);
-    if (view.mayHold && isFull(view, choice.replica)) return { kind: "hold", replica: choice.replica };
     this.#foresee(view, choice.replica, known);
     return choice;
   }
@@ -186,7 +184,6 @@ class Warmpath implements Policy {
       known[first] = factor;
       known[first + 1] = 0;
       known[first + 2] = 0;
-      known[first + 3] = view.heldFor[replica];
       if (waits <= 0) continue;
       // One step is under way at a time: of what is beyond it nothing is done yet.
       const stepTokens = load.stepTokens[replica] || USUAL_STEP_TOKENS;
@@ -301,7 +298,6 @@ class Warmpath implements Policy {
     beliefs.factor = known[first];
     beliefs.aheadNs = known[first + 1];
     beliefs.together = known[first + 2];
-    beliefs.heldFor = known[first + 3];
   }
 
   /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */
@@ -384,11 +380,6 @@ class Warmpath implements Policy {
     this.#warmCosts = new Float64Array(2 * count);
     this.#wastes = new Float64Array(2 * count);
   }
-}
-
-function isFull({ load }: CandidateView, replica: number): boolean {
-  const slots = load.batchSlots[replica];
-  return slots > 0 && load.inFlight[replica] >= slots;
 }
 
 /** Ours: least predicted harm. */

@@ -51,7 +51,9 @@ afterEach(async () => {
 
 /** A decider behind a socket, with workers a and b; `slots` is how many requests each takes. */
 async function startDecider(slots = 100): Promise<{ decider: LocalDecider; server: DeciderServer }> {
-  const router = new Router(createPolicy("round-robin"), { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024 });
+  const admission = { mode: "queue", watermarks: { batchSlotsFraction: 1 } } as const;
+  const options = { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024, admission };
+  const router = new Router(createPolicy("round-robin"), options);
   const decider = new LocalDecider({ router });
   for (const name of ["a", "b"]) decider.fleet.appeared({ name, url: `http://${name}:1`, batchSlots: slots });
   const server = new DeciderServer(decider);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ADMISSION_MODES } from "../../core/admission/types.ts";
 import { POLICIES } from "../../core/policy/registry.ts";
 import { GPUS } from "../../sim/timing/gpus.ts";
 import { MODELS } from "../../sim/timing/models.ts";
@@ -70,7 +71,7 @@ export const fleetSchema: z.ZodType<FleetConfig> = z.strictObject({
 
 const admission = z
   .strictObject({
-    mode: z.enum(["queue", "shed", "engine"]).default("engine"),
+    mode: z.enum(ADMISSION_MODES).default("engine"),
     watermarks: z
       .strictObject({
         batchSlotsFraction: positive.optional(),

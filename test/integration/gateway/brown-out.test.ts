@@ -22,6 +22,7 @@ async function startFleet(speed = 50): Promise<{ gateway: GatewayUnderTest; work
   const gateway = await startTestGateway({
     worker: workers.map(({ url }, i) => `${"ab"[i]}=${url},batch-slots=${SLOTS}`),
     queueRequests: QUEUE,
+    watermark: ["batchSlotsFraction=1"],
     indexBlocks: 65_536,
   });
   open.push(gateway);

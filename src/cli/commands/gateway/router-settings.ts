@@ -31,7 +31,7 @@ export function createRouter(settings: GatewaySettings): Router {
 export function rulesFrom(settings: GatewaySettings): AdmissionRules {
   return {
     mode: settings.admission,
-    watermarks: watermarksFrom(settings.watermark),
+    watermarks: watermarksFrom(settings.watermark, DEFAULT_WATERMARKS[settings.admission]),
     queue: { maxRequests: settings.queueRequests, maxWaitNs: settings.queueSeconds * NS_PER_SECOND },
   };
 }
@@ -51,8 +51,8 @@ export function createPolicyFrom({ policy, set }: Pick<GatewaySettings, "policy"
   return createPolicy(policy, parameters);
 }
 
-function watermarksFrom(written: readonly string[]): Watermarks {
-  const watermarks: Record<string, number | undefined> = { ...DEFAULT_WATERMARKS };
+function watermarksFrom(written: readonly string[], defaults: Watermarks): Watermarks {
+  const watermarks: Record<string, number | undefined> = { ...defaults };
   for (const [name, value] of pairs("--watermark", written)) {
     const amount = value === "off" ? undefined : Number(value);
     if (!WATERMARKS.includes(name)) throw invalid(`--watermark ${name} is none of ${WATERMARKS.join(", ")}`);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { AdmissionMode } from "../../../core/admission/types.ts";
+import { ADMISSION_MODES, type AdmissionMode } from "../../../core/admission/types.ts";
 import { POLICIES } from "../../../core/policy/registry.ts";
 import type { RecordDetail } from "../../../core/record/decision-log.ts";
 import { DEFAULT_OUTLIERS } from "../../../gateway/health/outlier-detector.ts";
@@ -108,16 +108,13 @@ const settingsSchema = z.strictObject({
   scrapeLoad: flag()
     .default(true)
     .describe("read load from the /metrics of engines that do not report it with their events"),
-  admission: z
-    .enum(["queue", "shed", "engine"])
-    .default("queue")
-    .describe("when every worker is busy: hold, refuse, or pass on"),
+  admission: z.enum(ADMISSION_MODES).default("queue").describe("when every worker is busy: hold, refuse, or pass on"),
   queueRequests: count().default(1024).describe("requests that may wait in the router"),
   queueSeconds: seconds().default(60).describe("how long one may wait"),
   watermark: list()
     .default([])
     .describe(
-      "from where on a worker is busy, NAME=VALUE (batchSlotsFraction, prefillTokens, prefillStepFraction, kvBlocksFraction); repeatable",
+      "from where on a worker is busy, NAME=VALUE (batchSlotsFraction, prefillTokens, prefillStepFraction, kvBlocksFraction) or NAME=off; repeatable",
     ),
   maxAttempts: count().default(3).describe("workers a request may be tried on before its first byte"),
   retryBudgetPercent: number(z.number().min(0).max(1000))

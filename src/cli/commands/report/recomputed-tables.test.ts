@@ -34,7 +34,7 @@ workload:
 load: { concurrency: [6, 24] }
 arms:
   - { name: rr, policy: round-robin }
-  - { name: kv, policy: kv-cost, admission: { mode: shed, watermarks: { kvBlocksFraction: 0.02 } } }
+  - { name: kv, policy: kv-cost, admission: { mode: shed, watermarks: { kvBlocksFraction: 0.01 } } }
 ${TIMES}slo: { ttftMs: 40 }
 `;
 const ARMS = ["rr", "kv"];

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
+import { ADMISSION_MODES } from "../../../core/admission/types.ts";
 import { narrowed } from "../../../lab/experiment/cells.ts";
 import { changed, type Changes } from "../../../lab/experiment/changes.ts";
 import { comparePublished } from "../../../lab/experiment/compare-published.ts";
@@ -82,6 +83,11 @@ export function runCommand(terminal: Terminal): Command {
     .option("--candidate <policy>", "of a suite: the policy that is judged; warmpath unless told")
     .option("--set <knob>", "of a suite: policy.knob=value, again for more", collect)
     .option("--also <arm>", "of a suite: one more arm, policy.knob=value,knob=value", collect)
+    .option(
+      "--admission <mode>",
+      "of a suite: engine, queue or shed for all arms; engine unless told",
+      oneOf("--admission", ADMISSION_MODES),
+    )
     .option("--tune", "of a suite: search the best settings of the rivals and write them beside the suite")
     .helpOption("-h, --help", "print this help")
     .addHelpText(

@@ -125,6 +125,22 @@ describe("warmpath run of a suite", () => {
     expect(readFileSync(join(folder, "out", "regret.md"), "utf8")).toMatch(/^## goodput$/m);
   });
 
+  test("judges behind another admission by results of its own", async () => {
+    const folder = suiteFolder();
+    const asked = ["--only", "groups/load-1.2", "--policies", "product", "--candidate", "product"];
+    await run(folder, ...asked);
+    const before = journalOf(folder).trimEnd().split("\n");
+    const { code, out } = await run(folder, ...asked, "--admission", "shed");
+    expect(code).toBe(0);
+    expect(out).toMatch(/admission shed/);
+    expect(JSON.parse(readFileSync(join(folder, "out", "suite.json"), "utf8"))).toMatchObject({ admission: "shed" });
+    const arms = before.filter((line) => !line.includes("saturation of")).length;
+    expect(journalOf(folder).trimEnd().split("\n")).toHaveLength(before.length + arms);
+    const wrong = await run(folder, ...asked, "--admission", "none");
+    expect(wrong.code).toBe(2);
+    expect(wrong.errors).toEqual([expect.stringMatching(/--admission must be queue, shed, engine, got "none"/)]);
+  });
+
   test("goes on where it was stopped, and gives the same tables as without a stop", async () => {
     const folder = suiteFolder();
     await run(folder, ...POLICIES);

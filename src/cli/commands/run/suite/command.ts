@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, suiteArms } from "../../../../lab/suite/arms.ts";
+import type { AdmissionMode } from "../../../../core/admission/types.ts";
+import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, SUITE_ADMISSION, suiteArms } from "../../../../lab/suite/arms.ts";
 import { suiteCells } from "../../../../lab/suite/design.ts";
 import { leagueOf } from "../../../../lab/suite/league.ts";
 import { type Bench, benchOf } from "../../../../lab/suite/plan.ts";
@@ -29,10 +30,11 @@ export interface SuiteOptions {
   readonly set?: readonly string[];
   readonly also?: readonly string[];
   readonly tune?: boolean;
+  readonly admission?: AdmissionMode;
 }
 
 /** Options that mean nothing to an experiment. */
-export const SUITE_ONLY = ["quick", "policies", "only", "candidate", "set", "also", "tune"] as const;
+export const SUITE_ONLY = ["quick", "policies", "only", "candidate", "set", "also", "tune", "admission"] as const;
 
 const JOURNAL_FILE = "finished.jsonl";
 const TUNED_FILE = "tuned-rivals.yaml";
@@ -72,20 +74,23 @@ interface SuiteSetting {
 
 async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptions, terminal: Terminal): Promise<void> {
   const { suite, size, benches, skipped, out, signal, say } = setting;
+  const { threads, admission = SUITE_ADMISSION } = options;
   const arms = suiteArms(suite, await tunedRivals(file.folder), options);
   const candidate = candidateArm(arms, options.candidate);
   const cells = chosenCells(suiteCells(suite, size), benches, options.only);
   const perturbed = cells.filter(({ perturbation }) => perturbation !== undefined).length;
-  say(`${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs, kept in ${out}`);
+  say(
+    `${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs, admission ${admission}, kept in ${out}`,
+  );
   const startedMs = performance.now();
-  const { threads } = options;
   const keys = new JobKeys([policyOf(arms, candidate)]);
   const journal = new Journal(join(out, JOURNAL_FILE));
-  const scored = await scoreCells({ suite, size, benches, cells, arms, keys, journal, threads, signal });
+  const scored = await scoreCells({ suite, size, benches, cells, arms, admission, keys, journal, threads, signal });
   const report: SuiteReport = {
     suite: suite.suite,
     quick: options.quick === true,
     candidate,
+    admission,
     planned: cells.length,
     cells: scored,
     league: leagueOf(arms, scored, REFERENCE, suite.parts),

@@ -1,5 +1,6 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import { REFERENCE } from "../../../../lab/suite/arms.ts";
 import {
   type LeagueRow,
@@ -25,6 +26,7 @@ export interface SuiteReport {
   readonly suite: string;
   readonly quick: boolean;
   readonly candidate: string;
+  readonly admission: AdmissionMode;
   readonly planned: number;
   readonly cells: readonly ScoredCell[];
   readonly league: readonly LeagueRow[];
@@ -43,12 +45,14 @@ export async function writeReport(folder: string, report: SuiteReport): Promise<
 }
 
 /** Everything as plain data. */
-export function reportJson({ suite, quick, candidate, planned, cells, league, skipped }: SuiteReport): object {
+export function reportJson(report: SuiteReport): object {
+  const { suite, quick, candidate, admission, planned, cells, league, skipped } = report;
   return {
     schemaVersion: 1,
     suite,
     quick,
     candidate,
+    admission,
     cellsPlanned: planned,
     cellsFinished: cells.length,
     skipped,

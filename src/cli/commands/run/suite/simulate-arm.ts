@@ -1,3 +1,4 @@
+import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import { POLICIES } from "../../../../core/policy/registry.ts";
 import type { Cell } from "../../../../lab/experiment/cells.ts";
 import { runSeeds } from "../../../../lab/experiment/seeds.ts";
@@ -18,6 +19,7 @@ export interface ArmTask {
   readonly saturationRps: number;
   readonly suiteSeed: number;
   readonly parts: number;
+  readonly admission: AdmissionMode;
   readonly arm: SuiteArm;
 }
 
@@ -33,7 +35,7 @@ export function simulateArm(task: ArmTask): ArmScore {
   return scoreArm(samples, task.parts);
 }
 
-function simulateRun({ bench, cell, parts, arm }: ArmTask, planned: PlannedRun): RunSample {
+function simulateRun({ bench, cell, parts, admission, arm }: ArmTask, planned: PlannedRun): RunSample {
   const { window } = planned;
   const perturbation = cell.perturbation ?? { name: "none" };
   const twinCell: Cell = {
@@ -42,7 +44,7 @@ function simulateRun({ bench, cell, parts, arm }: ArmTask, planned: PlannedRun):
       name: arm.name,
       policy: arm.policy,
       parameters: perturbedParameters(arm, perturbation),
-      admission: { mode: "engine" },
+      admission: { mode: admission },
     },
     fleet: perturbedFleet(bench, perturbation),
     level: planned.level,

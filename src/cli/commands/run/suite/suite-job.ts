@@ -1,3 +1,4 @@
+import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import type { Bench } from "../../../../lab/suite/plan.ts";
 import type { ArmScore } from "../../../../lab/suite/score.ts";
 import type { SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
@@ -29,6 +30,7 @@ export interface SuiteJobSetting {
   readonly size: SuiteSize;
   readonly suiteSeed: number;
   readonly parts: number;
+  readonly admission: AdmissionMode;
 }
 
 /** A job that is done; the value of one kind or the other. */
@@ -46,10 +48,11 @@ export function runSuiteJob(setting: SuiteJobSetting, index: number): FinishedJo
   const startedMs = performance.now();
   const job = setting.jobs[index];
   const bench = setting.benches[job.bench];
+  const { size, suiteSeed, parts, admission } = setting;
   const value =
     job.kind === "saturation"
-      ? saturationRps(bench, job.workers, setting.suiteSeed)
-      : simulateArm({ ...job, bench, size: setting.size, suiteSeed: setting.suiteSeed, parts: setting.parts });
+      ? saturationRps(bench, job.workers, suiteSeed)
+      : simulateArm({ ...job, bench, size, suiteSeed, parts, admission });
   const label =
     job.kind === "saturation"
       ? `saturation of ${bench.workload.name} on ${job.workers}`

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { stringify } from "yaml";
-import { REFERENCE, suiteArms } from "../../../../lab/suite/arms.ts";
+import { REFERENCE, SUITE_ADMISSION, suiteArms } from "../../../../lab/suite/arms.ts";
 import { spreadCells } from "../../../../lab/suite/design.ts";
 import type { Bench } from "../../../../lab/suite/plan.ts";
 import { drawSettings, objectiveOf } from "../../../../lab/suite/tuning.ts";
@@ -83,7 +83,8 @@ async function scoresOf(
   const { runs, requests } = suite.tuning;
   const [reference] = suiteArms(suite, [], { policies: [REFERENCE] });
   const size = { ...suite.full, runs, requests };
-  const all = [reference, ...arms];
-  const scored = await scoreCells({ suite, size, benches, cells, arms: all, keys, journal, threads, signal });
+  const admission = SUITE_ADMISSION;
+  const compared = { suite, size, benches, cells, arms: [reference, ...arms], admission };
+  const scored = await scoreCells({ ...compared, keys, journal, threads, signal });
   return scored.length < cells.length ? undefined : arms.map((_, at) => objectiveOf(scored, at + 1, 0));
 }
