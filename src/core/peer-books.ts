@@ -84,7 +84,7 @@ export class PeerBooks {
     if (replica === undefined) return;
     // A retry is placed again under the same name.
     if (requests.has(id)) this.#ended(id, requests, nowNs);
-    load.reserve(nowNs, id, replica, promptTokens, Math.min(cachedTokens, promptTokens));
+    load.reserve(nowNs, id, replica, promptTokens, Math.min(cachedTokens, promptTokens), sequence);
     index.expect(replica, sequence, sequence.length / 2, nowNs);
     requests.add(id);
   }

@@ -1,4 +1,6 @@
 import type { Nanoseconds } from "./clock.ts";
+import type { LoadModel } from "./load/load-model.ts";
+import type { PromptsUnderWay } from "./load/prompts-under-way.ts";
 import type { Match } from "./kv-index/types.ts";
 import type { CandidateView } from "./policy/types.ts";
 import type { LoadColumns } from "./replica.ts";
@@ -40,13 +42,14 @@ export class PlacementView implements CandidateView {
   activePrefixBlocks: Int32Array;
   readonly load: LoadColumns;
   readonly #seed: number;
+  readonly #underWay: PromptsUnderWay;
   readonly #none: Int32Array;
   #sequence: Uint32Array = new Uint32Array(0);
 
   constructor(
     options: { readonly maxReplicas: number; readonly blockTokens: number; readonly seed: number },
     key: Uint32Array,
-    load: LoadColumns,
+    { columns, underWay }: Pick<LoadModel, "columns" | "underWay">,
   ) {
     const { maxReplicas } = options;
     this.blockTokens = options.blockTokens;
@@ -60,7 +63,8 @@ export class PlacementView implements CandidateView {
     this.hostBlocks = new Int32Array(maxReplicas);
     this.diskBlocks = new Int32Array(maxReplicas);
     this.activePrefixBlocks = this.#none;
-    this.load = load;
+    this.load = columns;
+    this.#underWay = underWay;
   }
 
   clearCandidates(): void {
@@ -73,6 +77,13 @@ export class PlacementView implements CandidateView {
 
   prefixKey(blocks: number): number {
     return mixPair(this.#sequence[2 * blocks - 2], this.#sequence[2 * blocks - 1]);
+  }
+
+  settledBlocks(replica: number): number {
+    const cached = this.cachedBlocks[replica];
+    const confirmed = this.confirmedBlocks[replica];
+    if (confirmed === cached) return confirmed;
+    return Math.max(confirmed, this.#underWay.settledBlocks(replica, this.#sequence, cached));
   }
 
   describe(request: RoutedRequest, now: Circumstances): void {

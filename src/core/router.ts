@@ -59,7 +59,7 @@ export class Router {
     this.#feeds = new EventFeeds(this.index);
     this.log = new DecisionLog(resolved.records);
     this.#admission = new Admission(resolved, this.load);
-    this.#view = new PlacementView(resolved, this.fleet.key, this.load.columns);
+    this.#view = new PlacementView(resolved, this.fleet.key, this.load);
     this.#expectedOutputTokens = resolved.expectedOutputTokens;
     this.#policy = policy;
     this.setPolicy(policy);
@@ -328,7 +328,7 @@ export class Router {
       predictedCachedTokens,
     };
     this.#record(open, filtered, nowNs, made, null);
-    this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens);
+    this.load.reserve(nowNs, request.id, replica, request.promptTokens, predictedCachedTokens, request.sequence);
     // What is confirmed need not be expected.
     if (view.confirmedBlocks[replica] < request.blocks) {
       this.index.expect(replica, request.sequence, request.blocks, nowNs);

@@ -93,7 +93,7 @@ class FleetView implements CandidateView {
   readonly hostBlocks = new Int32Array(MOST_REPLICAS);
   readonly diskBlocks = new Int32Array(MOST_REPLICAS);
   readonly activePrefixBlocks = new Int32Array(MOST_REPLICAS);
-  readonly heldFor = new Int32Array(MOST_REPLICAS);
+  readonly settled = new Int32Array(MOST_REPLICAS);
   readonly load = {
     inFlight: new Int32Array(MOST_REPLICAS),
     decoding: new Int32Array(MOST_REPLICAS),
@@ -109,6 +109,10 @@ class FleetView implements CandidateView {
 
   prefixKey(blocks: number): number {
     return mixPair(this.sessionKey, blocks);
+  }
+
+  settledBlocks(replica: number): number {
+    return this.settled[replica];
   }
 
   /** Half of the fleets have figures so small that ties abound, the others are spread over realistic ranges. */
@@ -151,6 +155,7 @@ class FleetView implements CandidateView {
     this.lastChosen[i] = rng.below(small ? 3 : 10_000);
     this.cachedBlocks[i] = rng.below(promptBlocks + 1);
     this.confirmedBlocks[i] = rng.below(this.cachedBlocks[i] + 1);
+    this.settled[i] = this.confirmedBlocks[i] + rng.below(this.cachedBlocks[i] - this.confirmedBlocks[i] + 1);
     this.hostBlocks[i] = rng.below(promptBlocks - this.cachedBlocks[i] + 1);
     this.diskBlocks[i] = rng.below(promptBlocks - this.cachedBlocks[i] - this.hostBlocks[i] + 1);
     this.activePrefixBlocks[i] = rng.below(promptBlocks + 1);
@@ -174,7 +179,7 @@ class FleetView implements CandidateView {
   #columns(): (Int32Array | Float64Array | Uint32Array | Uint8Array)[] {
     const { eligible, key, lastChosen, cachedBlocks, confirmedBlocks, hostBlocks, diskBlocks } = this;
     const identity = [eligible, key, lastChosen, cachedBlocks, confirmedBlocks, hostBlocks, diskBlocks];
-    return [...identity, this.activePrefixBlocks, ...Object.values(this.load)];
+    return [...identity, this.settled, this.activePrefixBlocks, ...Object.values(this.load)];
   }
 }
 

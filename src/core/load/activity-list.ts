@@ -5,6 +5,8 @@ import type { PrefillMark } from "./prefill-ledger.ts";
 export interface Reservation {
   readonly id: string;
   readonly replica: number;
+  /** Hashes of the prompt's full blocks; empty where they are not known. */
+  readonly sequence: Uint32Array;
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly placedNs: Nanoseconds;

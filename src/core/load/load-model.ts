@@ -5,6 +5,7 @@ import { ActivityList, type Reservation } from "./activity-list.ts";
 import { DrainRates } from "./drain-rates.ts";
 import { clearLoad, createLoadColumns } from "./load-columns.ts";
 import type { EndedReservation, FirstToken, Growth, LoadDescription, ReportedLoad } from "./load-description.ts";
+import { PromptsUnderWay } from "./prompts-under-way.ts";
 import { PrefillLedger, prefillPairs, workBetween } from "./prefill-ledger.ts";
 
 /** How large the model is, how it counts blocks, and how long a request may be silent. */
@@ -13,6 +14,9 @@ export interface LoadModelOptions {
   readonly blockTokens: number;
   readonly inactivityNs: Nanoseconds;
 }
+
+/** The hashes of a prompt that nobody told. */
+const UNKNOWN = new Uint32Array(0);
 
 interface Member {
   readonly spec: ReplicaSpec;
@@ -28,6 +32,7 @@ interface Member {
 export class LoadModel {
   readonly columns: LoadColumns;
   readonly drainRates: DrainRates;
+  readonly underWay: PromptsUnderWay;
   readonly #blockTokens: number;
   readonly #inactivityNs: Nanoseconds;
   readonly #members: (Member | undefined)[];
@@ -41,6 +46,7 @@ export class LoadModel {
     requirePositive("blockTokens", options.blockTokens);
     this.columns = createLoadColumns(options.maxReplicas);
     this.drainRates = new DrainRates({ maxReplicas: options.maxReplicas });
+    this.underWay = new PromptsUnderWay(options.maxReplicas);
     this.#members = Array.from({ length: options.maxReplicas }, () => undefined);
     this.#blockTokens = options.blockTokens;
     this.#inactivityNs = options.inactivityNs;
@@ -88,12 +94,23 @@ export class LoadModel {
     this.#members[replica] = undefined;
     this.drainRates.reset(replica);
     this.#prefills.reset(replica);
+    this.underWay.clearReplica(replica);
     clearLoad(this.columns, replica);
     return ids;
   }
 
-  /** Takes a request into account from the moment it is placed; choosing a replica without reserving is not possible. */
-  reserve(nowNs: Nanoseconds, requestId: string, replica: number, promptTokens: number, cachedTokens: number): void {
+  /**
+   * Takes a request into account from the moment it is placed; choosing a replica without reserving is not possible. `sequence` are
+   * the hashes of its prompt, where they are known.
+   */
+  reserve(
+    nowNs: Nanoseconds,
+    requestId: string,
+    replica: number,
+    promptTokens: number,
+    cachedTokens: number,
+    sequence: Uint32Array = UNKNOWN,
+  ): void {
     this.#member(replica);
     requireCount("promptTokens", promptTokens);
     requireCount("cachedTokens", cachedTokens);
@@ -109,6 +126,7 @@ export class LoadModel {
     const reservation: Reservation = {
       id: requestId,
       replica,
+      sequence,
       promptTokens,
       cachedTokens,
       placedNs: nowNs,
@@ -125,6 +143,7 @@ export class LoadModel {
     };
     this.#reservations.set(requestId, reservation);
     this.#activity.append(reservation, nowNs);
+    this.underWay.add(reservation);
     const columns = this.columns;
     if (columns.inFlight[replica] === 0) this.drainRates.becameBusy(replica, nowNs);
     columns.inFlight[replica] += 1;
@@ -260,6 +279,7 @@ export class LoadModel {
     const meanwhile = workBetween(placedMark, reservation.prefillMark);
     this.columns.pendingPrefillTokens[replica] -= prefillTokens;
     this.columns.pendingPrefillPairs[replica] -= reservation.pairs;
+    this.underWay.remove(reservation);
     this.columns.decoding[replica] += 1;
     this.columns.contextTokens[replica] += promptTokens;
     this.drainRates.prefillFinished(replica, nowNs, prefillTokens);
@@ -275,6 +295,7 @@ export class LoadModel {
     columns.activeBlocks[replica] -= reservation.blocks;
     columns.newBlocks[replica] -= reservation.blocks - reservation.cachedBlocks;
     if (reservation.firstTokenNs === undefined) {
+      this.underWay.remove(reservation);
       columns.pendingPrefillTokens[replica] -= reservation.promptTokens - reservation.cachedTokens;
       columns.pendingPrefillPairs[replica] -= reservation.pairs;
     } else {

@@ -9,6 +9,8 @@ export interface CandidateRow {
   readonly lastChosen?: number;
   readonly cachedBlocks?: number;
   readonly confirmedBlocks?: number;
+  /** As many as are confirmed unless told. */
+  readonly settledBlocks?: number;
   readonly hostBlocks?: number;
   readonly diskBlocks?: number;
   readonly activePrefixBlocks?: number;
@@ -58,6 +60,7 @@ export function candidateView(request: RequestRow, rows: readonly CandidateRow[]
     expectedOutputTokens: request.expectedOutputTokens ?? 0,
     sessionKey: hashString(request.session ?? ""),
     prefixKey: (blocks) => hashString(`${request.prefix ?? ""}/${blocks}`),
+    settledBlocks: (replica) => rows[replica].settledBlocks ?? rows[replica].confirmedBlocks ?? 0,
     chance: request.chance ?? 0,
     mayHold: request.mayHold ?? false,
     count: eligible.length,

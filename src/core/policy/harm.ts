@@ -35,7 +35,7 @@ export interface Beliefs {
   /** Leading blocks of the prompt that it holds; a block that is only expected counts for less. */
   readonly heldBlocks: number;
   /** Leading blocks that some candidate surely holds: to compute them once more is waste. */
-  readonly mostConfirmed: number;
+  readonly mostSettled: number;
   /** Prompts that come to one replica, per nanosecond. */
   readonly arrivals: number;
   /** Share of prompt tokens that are cached at all. */
@@ -110,7 +110,7 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.memoryWaitNs = overflow(view, replica, output) * leavingNs;
 
   harm.putOffNs = together * harm.promptNs;
-  const wasted = Math.min(uncached, Math.max(0, beliefs.mostConfirmed - heldBlocks) * blockTokens);
+  const wasted = Math.min(uncached, Math.max(0, beliefs.mostSettled - heldBlocks) * blockTokens);
   // So many prompts come while it is computed, and wait for half of it on average.
   harm.wasteNs = (wasted / uncached) * beliefs.arrivals * harm.promptNs * (harm.promptNs / 2);
 

@@ -18,6 +18,11 @@ export interface CandidateView {
   readonly sessionKey: number;
   /** 32-bit hash of the prompt's first `blocks` full blocks, at least one. */
   prefixKey(blocks: number): number;
+  /**
+   * Leading prompt blocks that the replica surely has: an event confirmed them, or the prompts that brought them there have had
+   * their first tokens.
+   */
+  settledBlocks(replica: number): number;
   /** 32 random bits drawn for this decision; the only source of chance a policy has. */
   readonly chance: number;
   /** Whether holding the request in the router's queue is possible. */

@@ -56,6 +56,12 @@ describe("warmpath", () => {
     expect(terms(policy, { name: "roomy", ...crowded, newBlocks: 300 })["memory wait"]).toBe(0);
   });
 
+  it("gives as much for blocks whose prompt has had its first token as for those that an event has confirmed", () => {
+    const policy = createPolicy("warmpath");
+    const told = terms(policy, { name: "a", cachedBlocks: 60, confirmedBlocks: 60 });
+    expect(terms(policy, { name: "a", cachedBlocks: 60, confirmedBlocks: 0, settledBlocks: 60 })).toEqual(told);
+  });
+
   it("gives less for blocks that are expected than for blocks that are there", () => {
     const policy = createPolicy("warmpath");
     const confirmed = terms(policy, { name: "a", cachedBlocks: 60, confirmedBlocks: 60 })["own prompt"];

@@ -67,8 +67,8 @@ const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
 const ARRIVALS = PRESSURE + 1;
 const PER_CANDIDATE = ARRIVALS + 1;
-/** Its factor, what is left of the prompts ahead, and how many it would be computed with. */
-const CANDIDATE_NUMBERS = 3;
+/** Its factor, what is left of the prompts ahead, how many it would be computed with, and blocks it surely holds. */
+const CANDIDATE_NUMBERS = 4;
 
 type Writable<T> = { -readonly [name in keyof T]: T[name] };
 
@@ -76,10 +76,8 @@ type Writable<T> = { -readonly [name in keyof T]: T[name] };
 interface Survey {
   /** Prompts that wait at a replica or are computed there, on average. */
   waiting: number;
-  /** Leading blocks of the prompt that some candidate holds for certain, that some holds or is about to, and as they count. */
-  mostConfirmed: number;
+  /** Leading blocks of the prompt that some candidate holds or is about to. */
   deepest: number;
-  mostHeld: number;
 }
 
 /** What a decision changes once it is carried out. */
@@ -110,14 +108,14 @@ class Warmpath implements Policy {
   readonly #expectedCredit: number;
   readonly #paybackNs: number;
   readonly #harm: Harm = createHarm();
-  readonly #survey: Survey = { waiting: 0, mostConfirmed: 0, deepest: 0, mostHeld: 0 };
+  readonly #survey: Survey = { waiting: 0, deepest: 0 };
   readonly #beliefs: Writable<Beliefs> = {
     coefficientsNs: [],
     factor: 1,
     aheadNs: 0,
     together: 0,
     heldBlocks: 0,
-    mostConfirmed: 0,
+    mostSettled: 0,
     arrivals: 0,
     hitShare: 0,
   };
@@ -184,6 +182,7 @@ class Warmpath implements Policy {
       known[first] = factor;
       known[first + 1] = 0;
       known[first + 2] = 0;
+      known[first + 3] = view.settledBlocks(replica);
       if (waits <= 0) continue;
       // One step is under way at a time: of what is beyond it nothing is done yet.
       const stepTokens = load.stepTokens[replica] || USUAL_STEP_TOKENS;
@@ -196,14 +195,13 @@ class Warmpath implements Policy {
   }
 
   explain(view: CandidateView, learned: ArrayLike<number> = this.learned(view)): Explanation {
-    this.#look(view);
     const urgency = this.#weigh(view, learned);
     const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
     const place = this.#placeOfCopy(view, cheapest);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
       this.#believe(at, learned);
-      this.#beliefs.heldBlocks = this.#held(view, replica);
+      this.#beliefs.heldBlocks = this.#held(view, at, learned);
       judge(this.#harm, view, replica, this.#beliefs);
       const terms = [...harmTerms(this.#harm, urgency), { name: "worth of a copy", value: -spared }];
       return { replica, cost: this.#costs[at] - spared, terms };
@@ -243,20 +241,15 @@ class Warmpath implements Policy {
     }
   }
 
-  /** One look over the candidates for all that is asked of them together. */
-  #look(view: CandidateView): void {
-    const { count, candidates, load, cachedBlocks, confirmedBlocks } = view;
+  /** One look over the candidates for what is asked of them together. */
+  #look({ count, candidates, load, cachedBlocks }: CandidateView): void {
     const survey = this.#survey;
     let waiting = 0;
-    survey.mostConfirmed = 0;
     survey.deepest = 0;
-    survey.mostHeld = 0;
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
       waiting += load.inFlight[replica] - load.decoding[replica];
-      survey.mostConfirmed = Math.max(survey.mostConfirmed, confirmedBlocks[replica]);
       survey.deepest = Math.max(survey.deepest, cachedBlocks[replica]);
-      survey.mostHeld = Math.max(survey.mostHeld, this.#held(view, replica));
     }
     survey.waiting = waiting / Math.max(1, count);
   }
@@ -264,18 +257,22 @@ class Warmpath implements Policy {
   /** Fills the costs of all candidates and returns how urgent the request is. */
   #weigh(view: CandidateView, known: ArrayLike<number>): number {
     const { count, candidates } = view;
-    const { mostHeld, mostConfirmed } = this.#survey;
     if (count > this.#costs.length) this.#makeRoom(count);
     const harm = this.#harm;
     const beliefs = this.#beliefs;
     beliefs.coefficientsNs = known;
     beliefs.hitShare = known[HIT_SHARE];
-    beliefs.mostConfirmed = mostConfirmed;
+    let mostHeld = 0;
+    beliefs.mostSettled = 0;
+    for (let at = 0; at < count; at++) {
+      beliefs.mostSettled = Math.max(beliefs.mostSettled, settledBlocks(at, known));
+      mostHeld = Math.max(mostHeld, this.#held(view, at, known));
+    }
     beliefs.arrivals = known[ARRIVALS] / count;
     const urgency = this.#urgency(known);
     for (let at = 0; at < count; at++) {
       const replica = candidates[at];
-      const held = this.#held(view, replica);
+      const held = this.#held(view, at, known);
       this.#believe(at, known);
       beliefs.heldBlocks = held;
       judge(harm, view, replica, beliefs);
@@ -311,7 +308,7 @@ class Warmpath implements Policy {
     const claim = this.#claim;
     claim.key = view.prefixKey(deepest);
     if (choice.replica === view.candidates[at]) claim.copy = "settle";
-    else if (view.confirmedBlocks[cheapest.replica] >= deepest) {
+    else if (settledBlocks(view.candidates.indexOf(cheapest.replica), known) >= deepest) {
       // Only what is there already tells of lasting need: a burst waits for one and the same prompt to be computed.
       claim.copy = "charge";
       // While prompts queue everywhere, one more to compute would be paid for by all of them.
@@ -339,8 +336,9 @@ class Warmpath implements Policy {
     const { load } = view;
     const { foreseen } = this.#claim;
     const beliefs = this.#beliefs;
-    this.#believe(view.candidates.indexOf(replica), known);
-    beliefs.heldBlocks = this.#held(view, replica);
+    const at = view.candidates.indexOf(replica);
+    this.#believe(at, known);
+    beliefs.heldBlocks = this.#held(view, at, known);
     judge(this.#harm, view, replica, beliefs);
     foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
     foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
@@ -358,10 +356,10 @@ class Warmpath implements Policy {
     this.#claim.copy = "none";
   }
 
-  /** Blocks of the prompt that a replica holds; one that is only expected may still be on its way through the engine. */
-  #held(view: CandidateView, replica: number): number {
-    const confirmed = view.confirmedBlocks[replica];
-    return confirmed + this.#expectedCredit * (view.cachedBlocks[replica] - confirmed);
+  /** Blocks of the prompt that a candidate holds; one that is on its way through the engine counts for less. */
+  #held(view: CandidateView, at: number, known: ArrayLike<number>): number {
+    const settled = settledBlocks(at, known);
+    return settled + this.#expectedCredit * (view.cachedBlocks[view.candidates[at]] - settled);
   }
 
   /** 1 where no prompt waits, half where as many do at a replica as `queueHalf` says, and towards 0 from there. */
@@ -380,6 +378,10 @@ class Warmpath implements Policy {
     this.#warmCosts = new Float64Array(2 * count);
     this.#wastes = new Float64Array(2 * count);
   }
+}
+
+function settledBlocks(at: number, known: ArrayLike<number>): number {
+  return known[PER_CANDIDATE + at * CANDIDATE_NUMBERS + 3];
 }
 
 /** Ours: least predicted harm. */

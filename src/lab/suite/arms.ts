@@ -1,12 +1,11 @@
-import type { AdmissionMode } from "../../core/admission/types.ts";
 import { WarmpathError } from "../../core/errors.ts";
 import { createPolicy, POLICIES } from "../../core/policy/registry.ts";
-import type { Suite, SuiteArm } from "./types.ts";
+import type { Suite, SuiteArm, SuiteConditions } from "./types.ts";
 
 /** The policy that all others are asked not to be worse than. */
 export const REFERENCE = "round-robin";
 /** Policies are judged by where they place, so nobody stands before the engines unless that is asked for. */
-export const SUITE_ADMISSION: AdmissionMode = "engine";
+export const USUAL_CONDITIONS: SuiteConditions = { admission: "engine", kvEvents: true };
 
 /** The policy that is judged unless another is named. */
 export const DEFAULT_CANDIDATE = "warmpath";

@@ -1,14 +1,17 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { describe, expect, test } from "vitest";
 import { spreadCells, suiteCells } from "./design.ts";
 import { readSuite } from "./read.ts";
 import type { Suite, SuiteCell } from "./types.ts";
 
-const text = readFileSync(new URL("../../../presets/policy-suite/suite.yaml", import.meta.url), "utf8");
+const presets = new URL("../../../presets/", import.meta.url);
 
-function preset(): Suite {
-  const { suite, problems } = readSuite(parse(text, { merge: true }));
+const read = (name: string): string => readFileSync(new URL(`${name}/suite.yaml`, presets), "utf8");
+const text = read("policy-suite");
+
+function preset(name = "policy-suite"): Suite {
+  const { suite, problems } = readSuite(parse(read(name), { merge: true }));
   expect(problems).toEqual([]);
   if (suite === undefined) throw new Error("the preset cannot be read");
   return suite;
@@ -113,4 +116,13 @@ describe("readSuite", () => {
     const { problems } = readSuite(parse(text.replace(from, to), { merge: true }));
     expect(problems.join("\n")).toMatch(complaint);
   });
+});
+
+test("the suite that is held out asks other things, of rivals at their best", () => {
+  const heldOut = preset("policy-holdout");
+  const asked = ({ workloads, fleets }: Suite): Set<string> =>
+    new Set(workloads.map(({ workload, arrivals, fleet }) => JSON.stringify([workload, arrivals, fleets[fleet]])));
+  expect([...asked(heldOut)].filter((one) => asked(suite).has(one))).toEqual([]);
+  expect(existsSync(new URL(`policy-holdout/${heldOut.tunedRivals}`, presets))).toBe(true);
+  expect(suiteCells(heldOut, heldOut.full).length).toBeGreaterThan(100);
 });

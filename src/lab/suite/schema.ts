@@ -74,7 +74,8 @@ export const suiteSchema: z.ZodType<Suite> = z
     perturbations: z.array(perturbation).default([]),
     perturbedShare: z.number().min(0).max(1).default(0.1),
     policies: z.array(policy).min(1).optional(),
-    tuning,
+    tunedRivals: z.string().min(1).default("tuned-rivals.yaml"),
+    tuning: tuning.optional(),
   })
   .check(({ value, issues }) => {
     for (const { path, message } of contradictions(value)) {

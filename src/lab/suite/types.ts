@@ -1,3 +1,4 @@
+import type { AdmissionMode } from "../../core/admission/types.ts";
 import type { FleetConfig, LoadConfig, WorkloadConfig } from "../experiment/types.ts";
 import type { Slo } from "../../measure/slo.ts";
 import type { PolicyParameters } from "../../core/policy/types.ts";
@@ -22,7 +23,10 @@ export interface Suite {
   readonly perturbedShare: number;
   /** Policies that are compared; all that there are unless told. */
   readonly policies?: readonly string[] | undefined;
-  readonly tuning: TuningConfig;
+  /** File with the rivals' best settings, from the folder of this one; one that is not there has none. */
+  readonly tunedRivals: string;
+  /** How those are searched; without it `--tune` is refused. */
+  readonly tuning?: TuningConfig | undefined;
 }
 
 /** How much of the grid is run, and how long each cell. */
@@ -102,4 +106,11 @@ export interface SuiteCell {
   readonly load: number;
   readonly workers: number;
   readonly perturbation?: Perturbation | undefined;
+}
+
+/** What is the same for all arms of a run, so that policies are compared and nothing else. */
+export interface SuiteConditions {
+  readonly admission: AdmissionMode;
+  /** False where engines tell nothing of their caches. */
+  readonly kvEvents: boolean;
 }

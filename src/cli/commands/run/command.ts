@@ -88,6 +88,7 @@ export function runCommand(terminal: Terminal): Command {
       "of a suite: engine, queue or shed for all arms; engine unless told",
       oneOf("--admission", ADMISSION_MODES),
     )
+    .option("--without-kv-events", "of a suite: engines tell nothing of their caches")
     .option("--tune", "of a suite: search the best settings of the rivals and write them beside the suite")
     .helpOption("-h, --help", "print this help")
     .addHelpText(

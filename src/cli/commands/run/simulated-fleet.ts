@@ -39,6 +39,8 @@ export interface FleetVariation {
   readonly routers: number;
   /** How long it takes until a router's requests are known to the others; without it they do not know of each other. */
   readonly newsDelayNs?: number;
+  /** False where engines tell nothing of their caches. */
+  readonly kvEvents?: boolean;
 }
 
 /** The fleet as it is believed to be. */
@@ -76,7 +78,7 @@ export function simulatedFleet(
     })),
     blockTokens,
     delays: fleetDelays(signals),
-    feed: { replayDepth: REPLAY_DEPTH, snapshot: true },
+    ...(variation.kvEvents === false ? {} : { feed: { replayDepth: REPLAY_DEPTH, snapshot: true } }),
     seed: seeds.faults,
   };
 }

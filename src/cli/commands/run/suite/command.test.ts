@@ -125,7 +125,7 @@ describe("warmpath run of a suite", () => {
     expect(readFileSync(join(folder, "out", "regret.md"), "utf8")).toMatch(/^## goodput$/m);
   });
 
-  test("judges behind another admission by results of its own", async () => {
+  test("judges behind another admission, or without KV events, by results of its own", async () => {
     const folder = suiteFolder();
     const asked = ["--only", "groups/load-1.2", "--policies", "product", "--candidate", "product"];
     await run(folder, ...asked);
@@ -136,9 +136,19 @@ describe("warmpath run of a suite", () => {
     expect(JSON.parse(readFileSync(join(folder, "out", "suite.json"), "utf8"))).toMatchObject({ admission: "shed" });
     const arms = before.filter((line) => !line.includes("saturation of")).length;
     expect(journalOf(folder).trimEnd().split("\n")).toHaveLength(before.length + arms);
+    expect((await run(folder, ...asked, "--without-kv-events")).out).toMatch(/runs, no KV events, kept/);
+    expect(JSON.parse(readFileSync(join(folder, "out", "suite.json"), "utf8"))).toMatchObject({ kvEvents: false });
+    expect(journalOf(folder).trimEnd().split("\n")).toHaveLength(before.length + 2 * arms);
     const wrong = await run(folder, ...asked, "--admission", "none");
     expect(wrong.code).toBe(2);
     expect(wrong.errors).toEqual([expect.stringMatching(/--admission must be queue, shed, engine, got "none"/)]);
+  });
+
+  test("refuses to tune a suite that does not say how", async () => {
+    const folder = suiteFolder({ content: SUITE.slice(0, SUITE.indexOf("tuning:")) });
+    const { code, errors } = await run(folder, "--tune");
+    expect(code).toBe(2);
+    expect(errors).toEqual([expect.stringMatching(/suite\.yaml does not say how rivals are tuned: it has no tuning$/)]);
   });
 
   test("goes on where it was stopped, and gives the same tables as without a stop", async () => {

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AdmissionMode } from "../../../../core/admission/types.ts";
-import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, SUITE_ADMISSION, suiteArms } from "../../../../lab/suite/arms.ts";
+import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, USUAL_CONDITIONS, suiteArms } from "../../../../lab/suite/arms.ts";
 import { suiteCells } from "../../../../lab/suite/design.ts";
 import { leagueOf } from "../../../../lab/suite/league.ts";
 import { type Bench, benchOf } from "../../../../lab/suite/plan.ts";
 import { readSuite, readTunedRivals } from "../../../../lab/suite/read.ts";
 import { groupTable, leagueTable, type Table, worstCells } from "../../../../lab/suite/tables.ts";
-import type { Suite, SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
+import type { Suite, SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
 import { tableLines } from "../../../table.ts";
 import type { Terminal } from "../../../terminal.ts";
 import { allOf, type InputFile, invalid, parseYaml, readText, readTrace, whereTraceIsNot } from "../experiment-file.ts";
@@ -31,13 +31,23 @@ export interface SuiteOptions {
   readonly also?: readonly string[];
   readonly tune?: boolean;
   readonly admission?: AdmissionMode;
+  readonly withoutKvEvents?: boolean;
 }
 
 /** Options that mean nothing to an experiment. */
-export const SUITE_ONLY = ["quick", "policies", "only", "candidate", "set", "also", "tune", "admission"] as const;
+export const SUITE_ONLY = [
+  "quick",
+  "policies",
+  "only",
+  "candidate",
+  "set",
+  "also",
+  "tune",
+  "admission",
+  "withoutKvEvents",
+] as const;
 
 const JOURNAL_FILE = "finished.jsonl";
-const TUNED_FILE = "tuned-rivals.yaml";
 const SHOWN_WORST = 5;
 
 /** Runs a suite on the twin: league and regret tables on disk, the short of it on the terminal. */
@@ -74,23 +84,24 @@ interface SuiteSetting {
 
 async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptions, terminal: Terminal): Promise<void> {
   const { suite, size, benches, skipped, out, signal, say } = setting;
-  const { threads, admission = SUITE_ADMISSION } = options;
-  const arms = suiteArms(suite, await tunedRivals(file.folder), options);
+  const { threads } = options;
+  const conditions = conditionsOf(options);
+  const arms = suiteArms(suite, await tunedRivals(suite, file.folder), options);
   const candidate = candidateArm(arms, options.candidate);
   const cells = chosenCells(suiteCells(suite, size), benches, options.only);
   const perturbed = cells.filter(({ perturbation }) => perturbation !== undefined).length;
   say(
-    `${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs, admission ${admission}, kept in ${out}`,
+    `${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs${describeConditions(conditions)}, kept in ${out}`,
   );
   const startedMs = performance.now();
   const keys = new JobKeys([policyOf(arms, candidate)]);
   const journal = new Journal(join(out, JOURNAL_FILE));
-  const scored = await scoreCells({ suite, size, benches, cells, arms, admission, keys, journal, threads, signal });
+  const scored = await scoreCells({ suite, size, benches, cells, arms, conditions, keys, journal, threads, signal });
   const report: SuiteReport = {
     suite: suite.suite,
     quick: options.quick === true,
     candidate,
-    admission,
+    conditions,
     planned: cells.length,
     cells: scored,
     league: leagueOf(arms, scored, REFERENCE, suite.parts),
@@ -109,10 +120,13 @@ async function tune(
   file: InputFile,
   options: SuiteOptions,
 ): Promise<void> {
+  const { tuning } = suite;
+  if (tuning === undefined) throw invalid(`${file.source} does not say how rivals are tuned: it has no tuning`);
   await tuneRivals({
     suite,
+    tuning,
     benches,
-    path: join(file.folder, TUNED_FILE),
+    path: join(file.folder, suite.tunedRivals),
     keys: new JobKeys([options.candidate ?? DEFAULT_CANDIDATE]),
     journal: new Journal(join(out, JOURNAL_FILE)),
     threads: options.threads,
@@ -134,9 +148,9 @@ async function readBenches(suite: Suite, folder: string): Promise<{ benches: Ben
   return { benches, skipped };
 }
 
-async function tunedRivals(folder: string): Promise<SuiteArm[]> {
-  const path = join(folder, TUNED_FILE);
-  return existsSync(path) ? readTunedRivals(parseYaml(await readText(path), TUNED_FILE), TUNED_FILE) : [];
+async function tunedRivals({ tunedRivals: name }: Suite, folder: string): Promise<SuiteArm[]> {
+  const path = join(folder, name);
+  return existsSync(path) ? readTunedRivals(parseYaml(await readText(path), name), name) : [];
 }
 
 function chosenCells(
@@ -150,6 +164,15 @@ function chosenCells(
   );
   if (chosen.length === 0) throw invalid(`no cell of the suite has ${only?.join(" or ") ?? "data"}`);
   return chosen;
+}
+
+function conditionsOf({ admission = USUAL_CONDITIONS.admission, withoutKvEvents }: SuiteOptions): SuiteConditions {
+  return { admission, kvEvents: withoutKvEvents !== true };
+}
+
+/** What is not as usual. */
+function describeConditions({ admission, kvEvents }: SuiteConditions): string {
+  return `${admission === USUAL_CONDITIONS.admission ? "" : `, admission ${admission}`}${kvEvents ? "" : ", no KV events"}`;
 }
 
 function policyOf(arms: readonly SuiteArm[], name: string): string {

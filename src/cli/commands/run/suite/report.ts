@@ -1,6 +1,5 @@
 import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import { REFERENCE } from "../../../../lab/suite/arms.ts";
 import {
   type LeagueRow,
@@ -10,6 +9,7 @@ import {
   summariseRegrets,
 } from "../../../../lab/suite/league.ts";
 import { JUDGED_MEASURES } from "../../../../lab/suite/score.ts";
+import type { SuiteConditions } from "../../../../lab/suite/types.ts";
 import {
   groupTable,
   leagueTable,
@@ -26,7 +26,7 @@ export interface SuiteReport {
   readonly suite: string;
   readonly quick: boolean;
   readonly candidate: string;
-  readonly admission: AdmissionMode;
+  readonly conditions: SuiteConditions;
   readonly planned: number;
   readonly cells: readonly ScoredCell[];
   readonly league: readonly LeagueRow[];
@@ -46,13 +46,13 @@ export async function writeReport(folder: string, report: SuiteReport): Promise<
 
 /** Everything as plain data. */
 export function reportJson(report: SuiteReport): object {
-  const { suite, quick, candidate, admission, planned, cells, league, skipped } = report;
+  const { suite, quick, candidate, conditions, planned, cells, league, skipped } = report;
   return {
     schemaVersion: 1,
     suite,
     quick,
     candidate,
-    admission,
+    ...conditions,
     cellsPlanned: planned,
     cellsFinished: cells.length,
     skipped,

@@ -1,7 +1,6 @@
-import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import type { ScoredCell } from "../../../../lab/suite/league.ts";
 import type { Bench } from "../../../../lab/suite/plan.ts";
-import type { Suite, SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
+import type { Suite, SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
 import { Progress, progressWriter } from "../progress.ts";
 import { runJobs } from "../thread-pool.ts";
 import type { JobKeys } from "./job-key.ts";
@@ -15,8 +14,7 @@ export interface ScoringRequest {
   readonly benches: readonly Bench[];
   readonly cells: readonly SuiteCell[];
   readonly arms: readonly SuiteArm[];
-  /** The same for all arms, so that policies are compared and not admissions. */
-  readonly admission: AdmissionMode;
+  readonly conditions: SuiteConditions;
   readonly keys: JobKeys;
   readonly journal: Journal;
   readonly threads: number;
@@ -59,7 +57,7 @@ function saturationJobs({ suite, benches, cells, keys }: ScoringRequest): Map<st
 }
 
 function armJob(
-  { suite, size, benches, admission, keys }: ScoringRequest,
+  { suite, size, benches, conditions, keys }: ScoringRequest,
   cell: SuiteCell,
   arm: SuiteArm,
   bench: number,
@@ -68,7 +66,7 @@ function armJob(
   const { policy, parameters } = arm;
   const { runs, requests } = size;
   const asked = { ...settingOf(benches[bench]), cell, saturationRps, runs, requests };
-  const key = keys.key(policy, { ...asked, parts: suite.parts, seed: suite.seed, admission, policy, parameters });
+  const key = keys.key(policy, { ...asked, parts: suite.parts, seed: suite.seed, conditions, policy, parameters });
   return { kind: "arm", key, bench, cell, arm, saturationRps };
 }
 
@@ -83,10 +81,10 @@ function pairOf({ workload, workers }: SuiteCell): string {
 }
 
 async function runMissing(request: ScoringRequest, all: readonly (SaturationJob | ArmJob)[]): Promise<void> {
-  const { suite, size, benches, admission, journal, threads, signal } = request;
+  const { suite, size, benches, conditions, journal, threads, signal } = request;
   const jobs = all.filter(({ key }) => !journal.has(key));
   if (jobs.length === 0 || signal.aborted) return;
-  const setting: SuiteJobSetting = { jobs, benches, size, suiteSeed: suite.seed, parts: suite.parts, admission };
+  const setting: SuiteJobSetting = { jobs, benches, size, suiteSeed: suite.seed, parts: suite.parts, conditions };
   const progress = new Progress(jobs.length, progressWriter(), "jobs");
   const thread = new URL("./suite-thread.js", import.meta.url);
   try {

@@ -1,4 +1,3 @@
-import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import { POLICIES } from "../../../../core/policy/registry.ts";
 import type { Cell } from "../../../../lab/experiment/cells.ts";
 import { runSeeds } from "../../../../lab/experiment/seeds.ts";
@@ -6,7 +5,7 @@ import { cellWorkload } from "../../../../lab/experiment/workload.ts";
 import { type Bench, perturbedFleet, perturbedSignals, type PlannedRun, planRun } from "../../../../lab/suite/plan.ts";
 import { type RunSample, sampleRun } from "../../../../lab/suite/run-sample.ts";
 import { type ArmScore, scoreArm } from "../../../../lab/suite/score.ts";
-import type { Perturbation, SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
+import type { Perturbation, SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
 import { WindowedSource } from "../../../../lab/suite/windowed-source.ts";
 import { simulateFleet } from "../../../../sim/fleet/virtual-fleet.ts";
 import { simulatedFleet } from "../simulated-fleet.ts";
@@ -19,7 +18,7 @@ export interface ArmTask {
   readonly saturationRps: number;
   readonly suiteSeed: number;
   readonly parts: number;
-  readonly admission: AdmissionMode;
+  readonly conditions: SuiteConditions;
   readonly arm: SuiteArm;
 }
 
@@ -35,7 +34,7 @@ export function simulateArm(task: ArmTask): ArmScore {
   return scoreArm(samples, task.parts);
 }
 
-function simulateRun({ bench, cell, parts, admission, arm }: ArmTask, planned: PlannedRun): RunSample {
+function simulateRun({ bench, cell, parts, conditions, arm }: ArmTask, planned: PlannedRun): RunSample {
   const { window } = planned;
   const perturbation = cell.perturbation ?? { name: "none" };
   const twinCell: Cell = {
@@ -44,7 +43,7 @@ function simulateRun({ bench, cell, parts, admission, arm }: ArmTask, planned: P
       name: arm.name,
       policy: arm.policy,
       parameters: perturbedParameters(arm, perturbation),
-      admission: { mode: admission },
+      admission: { mode: conditions.admission },
     },
     fleet: perturbedFleet(bench, perturbation),
     level: planned.level,
@@ -59,6 +58,7 @@ function simulateRun({ bench, cell, parts, admission, arm }: ArmTask, planned: P
       prefillSpeed,
       firstWorkerSpeed,
       routers,
+      kvEvents: conditions.kvEvents,
     }),
     source: new WindowedSource(source, window),
     offerUntilNs: window.endNs + window.drainNs,

@@ -1,7 +1,6 @@
-import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import type { Bench } from "../../../../lab/suite/plan.ts";
 import type { ArmScore } from "../../../../lab/suite/score.ts";
-import type { SuiteArm, SuiteCell, SuiteSize } from "../../../../lab/suite/types.ts";
+import type { SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
 import { saturationRps } from "./saturation.ts";
 import { simulateArm } from "./simulate-arm.ts";
 
@@ -30,7 +29,7 @@ export interface SuiteJobSetting {
   readonly size: SuiteSize;
   readonly suiteSeed: number;
   readonly parts: number;
-  readonly admission: AdmissionMode;
+  readonly conditions: SuiteConditions;
 }
 
 /** A job that is done; the value of one kind or the other. */
@@ -48,11 +47,11 @@ export function runSuiteJob(setting: SuiteJobSetting, index: number): FinishedJo
   const startedMs = performance.now();
   const job = setting.jobs[index];
   const bench = setting.benches[job.bench];
-  const { size, suiteSeed, parts, admission } = setting;
+  const { size, suiteSeed, parts, conditions } = setting;
   const value =
     job.kind === "saturation"
       ? saturationRps(bench, job.workers, suiteSeed)
-      : simulateArm({ ...job, bench, size, suiteSeed, parts, admission });
+      : simulateArm({ ...job, bench, size, suiteSeed, parts, conditions });
   const label =
     job.kind === "saturation"
       ? `saturation of ${bench.workload.name} on ${job.workers}`

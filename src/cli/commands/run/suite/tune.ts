@@ -1,15 +1,16 @@
 import { writeFile } from "node:fs/promises";
 import { stringify } from "yaml";
-import { REFERENCE, SUITE_ADMISSION, suiteArms } from "../../../../lab/suite/arms.ts";
+import { REFERENCE, USUAL_CONDITIONS, suiteArms } from "../../../../lab/suite/arms.ts";
 import { spreadCells } from "../../../../lab/suite/design.ts";
 import type { Bench } from "../../../../lab/suite/plan.ts";
 import { drawSettings, objectiveOf } from "../../../../lab/suite/tuning.ts";
-import type { Suite, SuiteArm, SuiteCell, TunedRival } from "../../../../lab/suite/types.ts";
+import type { Suite, SuiteArm, SuiteCell, TunedRival, TuningConfig } from "../../../../lab/suite/types.ts";
 import { scoreCells, type ScoringRequest } from "./score-cells.ts";
 
 /** The search, and what is told of it while it runs. */
 export interface TuningRequest extends Pick<ScoringRequest, "keys" | "journal" | "threads" | "signal"> {
   readonly suite: Suite;
+  readonly tuning: TuningConfig;
   readonly benches: readonly Bench[];
   /** The file that is written. */
   readonly path: string;
@@ -25,8 +26,7 @@ const HEADER = `# Written by \`warmpath run policy-suite --tune\`; docs/guides/p
 
 /** Searches the best setting of every rival and writes them down; nothing is written if it is interrupted. */
 export async function tuneRivals(request: TuningRequest): Promise<void> {
-  const { suite, benches } = request;
-  const { tuning } = suite;
+  const { suite, tuning, benches } = request;
   const present = new Set(benches.map(({ workload }) => workload.name));
   const cells = spreadCells(suite, suite.full, tuning.cells).filter(({ workload }) => present.has(workload));
   const tuned = [];
@@ -58,8 +58,8 @@ async function bestSetting(
   rival: TunedRival,
   cells: readonly SuiteCell[],
 ): Promise<FoundSetting | undefined> {
-  const { suite } = request;
-  const { settings, finalists } = suite.tuning;
+  const { suite, tuning } = request;
+  const { settings, finalists } = tuning;
   const drawn = drawSettings(rival, settings, suite.seed);
   const first = await scoresOf(request, drawn, cells.slice(0, Math.ceil(cells.length * FIRST_ROUND)));
   if (first === undefined) return undefined;
@@ -79,12 +79,12 @@ async function scoresOf(
   arms: readonly SuiteArm[],
   cells: readonly SuiteCell[],
 ): Promise<number[] | undefined> {
-  const { suite, benches, keys, journal, threads, signal } = request;
-  const { runs, requests } = suite.tuning;
+  const { suite, tuning, benches, keys, journal, threads, signal } = request;
+  const { runs, requests } = tuning;
   const [reference] = suiteArms(suite, [], { policies: [REFERENCE] });
   const size = { ...suite.full, runs, requests };
-  const admission = SUITE_ADMISSION;
-  const compared = { suite, size, benches, cells, arms: [reference, ...arms], admission };
+  const conditions = USUAL_CONDITIONS;
+  const compared = { suite, size, benches, cells, arms: [reference, ...arms], conditions };
   const scored = await scoreCells({ ...compared, keys, journal, threads, signal });
   return scored.length < cells.length ? undefined : arms.map((_, at) => objectiveOf(scored, at + 1, 0));
 }
