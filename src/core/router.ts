@@ -47,7 +47,8 @@ export class Router {
   #activePrefixes: ActivePrefixes | undefined;
   #names: readonly string[] = [];
   #readyReplicas: readonly number[] = [];
-  #notReady: readonly string[] = NO_NAMES;
+  /** What most decisions filter: nobody but those who are not ready. */
+  #noneFiltered: FilteredReplicas = { notReady: NO_NAMES, tried: NO_NAMES, busy: NO_NAMES };
   #expectedOutputTokens: number;
 
   constructor(policy: Policy, options: RouterOptions) {
@@ -263,7 +264,8 @@ export class Router {
     this.#names = names;
     const isReady = (replica: number): boolean => this.fleet.state(replica) === "ready";
     this.#readyReplicas = this.fleet.indices().filter(isReady);
-    this.#notReady = this.fleet.indices().flatMap((replica) => (isReady(replica) ? [] : [names[replica]]));
+    const notReady = this.fleet.indices().flatMap((replica) => (isReady(replica) ? [] : [names[replica]]));
+    this.#noneFiltered = { notReady, tried: NO_NAMES, busy: NO_NAMES };
   }
 
   /** Tries to place a request now; false if it has to wait or be refused. */
@@ -297,7 +299,8 @@ export class Router {
       else if (this.#admission.isBusy(replica)) (busy ??= []).push(this.#names[replica]);
       else this.#view.addCandidate(replica);
     }
-    return { notReady: this.#notReady, tried, busy: busy ?? NO_NAMES };
+    if (tried === NO_NAMES && busy === undefined) return this.#noneFiltered;
+    return { ...this.#noneFiltered, tried, busy: busy ?? NO_NAMES };
   }
 
   /** Choosing and reserving are one step: nobody else can decide in between. */

@@ -19,10 +19,11 @@ const MAX_DISTANCE = 63;
 export class BlockTable {
   readonly #slots: Int32Array;
   readonly #words: Int32Array;
-  readonly #scale: number;
-  readonly #idBits: number;
-  readonly #idMask: number;
-  readonly #tagMask: number;
+  // Numbers from the start: of a field that was undefined first, every use checks what it is.
+  readonly #scale: number = 0;
+  readonly #idBits: number = 0;
+  readonly #idMask: number = 0;
+  readonly #tagMask: number = 0;
   /** What was read ahead; kept so that no compiler finds the reading useless. */
   readAhead = 0;
 
@@ -47,13 +48,18 @@ export class BlockTable {
 
   /** The block's id, or -1. */
   find(lo: number, hi: number): number {
+    return Math.max(-1, this.#search(lo, hi));
+  }
+
+  /** The block's id; where it is not here, the complement of the slot that would be its own. */
+  #search(lo: number, hi: number): number {
     const slots = this.#slots;
     const words = this.#words;
     const tag = (hi & this.#tagMask) << this.#idBits;
     let slot = ((lo >>> 0) * this.#scale) | 0;
     for (let want = ONE_FURTHER | tag; ; want = (want + ONE_FURTHER) | 0, slot++) {
       const word = slots[slot];
-      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) return -1;
+      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) return ~slot;
       if (((word ^ want) & ~this.#idMask) !== 0) continue;
       const id = word & this.#idMask;
       const at = hashAt(id);
@@ -73,10 +79,11 @@ export class BlockTable {
     for (let i = 2 * from; taken < count; i += 2, at += 2, taken++) {
       const lo = sequence[i] | 0;
       const hi = sequence[i + 1] | 0;
-      if (this.find(lo, hi) !== -1) break;
+      const found = this.#search(lo, hi);
+      if (found >= 0) break;
       words[at] = lo;
       words[at + 1] = hi;
-      this.#put(lo, hi, firstId + taken);
+      this.#put(lo, hi, firstId + taken, ~found);
     }
     return taken;
   }
@@ -90,24 +97,21 @@ export class BlockTable {
   }
 
   /**
-   * Enters a block that is not here. A table this size fills up only under hashes made to collide; the block that finds no
-   * place is then simply not found again, which an index may do.
+   * Enters a block into the slot that is its own; whoever is there and behind it moves one further. A table this size fills up
+   * only under hashes made to collide; the block that finds no place is then simply not found again, which an index may do.
    */
-  #put(lo: number, hi: number, id: number): void {
+  #put(lo: number, hi: number, id: number, slot: number): void {
     const slots = this.#slots;
-    // It steps before it looks: the first calls meet an almost empty table, and what they have not run is missing in the
-    // code that is compiled after them.
-    let slot = (((lo >>> 0) * this.#scale) | 0) - 1;
-    let inHand = ((hi & this.#tagMask) << this.#idBits) | id;
-    while (inHand >>> ENTRY_BITS < MAX_DISTANCE) {
-      inHand = (inHand + ONE_FURTHER) | 0;
-      const word = slots[++slot];
-      // Everybody nearer to home than the one in hand makes way for it.
-      if (word >>> ENTRY_BITS >= inHand >>> ENTRY_BITS) continue;
-      slots[slot] = inHand;
-      if (word === 0) return;
-      inHand = word;
-    }
+    const distance = slot - (((lo >>> 0) * this.#scale) | 0);
+    if (distance >= MAX_DISTANCE) return;
+    let at = slot;
+    let inHand = ((distance + 1) << ENTRY_BITS) | ((hi & this.#tagMask) << this.#idBits) | id;
+    // It ends with whoever was moved out of an empty slot, or is too far from home now.
+    do {
+      const word = slots[at];
+      slots[at++] = inHand;
+      inHand = (word + ONE_FURTHER) | 0;
+    } while (inHand >>> ENTRY_BITS > 1);
   }
 
   /** Removes a block; whoever behind it is not at home moves one nearer to it. */

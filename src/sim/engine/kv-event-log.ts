@@ -8,8 +8,8 @@ export interface TimedKvEvent {
   readonly event: KvEvent;
 }
 
-/** Hashes of many events share one allocation. */
-const SLAB_NUMBERS = 1 << 14;
+/** Hashes of many events share one allocation, small enough to be over soon and used again. */
+const SLAB_NUMBERS = 1 << 13;
 
 /** Turns what a cache says into the engine's numbered event stream; hashes are ours, so `local` is null. */
 export class KvEventLog implements CacheListener {

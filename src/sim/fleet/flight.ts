@@ -24,7 +24,12 @@ export class Flight {
   predictedCachedTokens: number | undefined;
   decision: number | undefined;
   outputTokens = 0;
-  finish: EngineFinish | undefined;
+  /** When the engine had its last token. */
+  lastNs: Nanoseconds | undefined;
+  cachedTokens = 0;
+  /** Of its output, what no report of growth has counted. */
+  unreportedTokens = 0;
+  tokenRuns: Float64Array | undefined;
   account: Account = "unfinished";
   shedReason: ShedReason | undefined;
   failure: string | undefined;
@@ -43,11 +48,20 @@ export class Flight {
     this.continuesTokens = continuesTokens;
   }
 
+  /** Takes down what the engine says at its end; not as one object, of which a run would keep as many as it has requests. */
+  noteFinish(finish: EngineFinish): void {
+    this.lastNs = finish.atNs;
+    this.outputTokens = finish.outputTokens;
+    this.cachedTokens = finish.cachedTokens;
+    this.unreportedTokens = finish.unreportedTokens;
+    this.tokenRuns = finish.tokenRuns;
+  }
+
   /** The request's record; token times reach the client `toClientNs` after the engine has them. */
   record(toClientNs: Nanoseconds): RequestRecord {
-    const { request, finish, firstNs } = this;
+    const { request, firstNs, lastNs, tokenRuns } = this;
     const firstContentNs = firstNs === undefined ? undefined : firstNs + toClientNs;
-    const hasTimes = finish !== undefined && finish.tokenRuns.length > 0;
+    const hasTimes = tokenRuns !== undefined && tokenRuns.length > 0;
     return {
       id: this.id,
       session: request.sessionName,
@@ -57,19 +71,19 @@ export class Flight {
       placedNs: this.placedNs,
       firstByteNs: firstContentNs,
       firstContentNs,
-      lastContentNs: finish === undefined || firstNs === undefined ? undefined : finish.atNs + toClientNs,
+      lastContentNs: lastNs === undefined || firstNs === undefined ? undefined : lastNs + toClientNs,
       endNs: this.endNs,
       promptTokens: request.promptTokens,
       outputTokens: this.outputTokens,
       predictedCachedTokens: this.predictedCachedTokens ?? UNAVAILABLE,
-      observedCachedTokens: firstNs === undefined || finish === undefined ? UNAVAILABLE : finish.cachedTokens,
+      observedCachedTokens: firstNs === undefined || lastNs === undefined ? UNAVAILABLE : this.cachedTokens,
       worker: this.workerName,
       attempts: this.attempts,
       account: this.account,
       shedReason: this.shedReason,
       failure: this.failure === undefined ? undefined : { status: undefined, message: this.failure },
       decision: this.decision === undefined ? undefined : String(this.decision),
-      tokenTimes: hasTimes ? { form: "runs", runs: shifted(finish.tokenRuns, toClientNs) } : undefined,
+      tokenTimes: hasTimes ? { form: "runs", runs: shifted(tokenRuns, toClientNs) } : undefined,
     };
   }
 }

@@ -19,8 +19,11 @@ interface Session {
   readonly computedTokens: number;
 }
 
-/** Hashes of single requests lie in pieces of this many numbers: one allocation for some hundred requests. */
-const SLAB_NUMBERS = 1 << 17;
+/**
+ * Hashes of single requests lie in pieces of this many numbers: one allocation for some dozen requests. Larger ones outlive so
+ * many requests that their memory is not used again within a run.
+ */
+const SLAB_NUMBERS = 1 << 13;
 
 /** Hashes prompts with their answers; of a conversation, only what a turn adds. */
 export class SessionMemory {

@@ -337,8 +337,7 @@ class VirtualFleet {
       flight.isInEngine = false;
       this.#leaveWorker(flight);
       if (flight.isSettled) continue;
-      flight.finish = finish;
-      flight.outputTokens = finish.outputTokens;
+      flight.noteFinish(finish);
       this.#signal(worker.channels.ended, ENDED, flight.index);
       this.#answerClient(flight, "completed");
     }
@@ -362,11 +361,10 @@ class VirtualFleet {
   #routerEnded(flight: Flight): void {
     if (this.#router.queued > 0) this.#bringUp();
     else this.#hearOf(this.#workers[flight.worker]);
-    const { finish } = flight;
-    if (finish === undefined) return;
-    const { unreportedTokens } = finish;
+    const { lastNs, unreportedTokens, cachedTokens } = flight;
+    if (lastNs === undefined) return;
     if (unreportedTokens > 0) this.#carryOut(this.#router.grew(flight.id, unreportedTokens, this.#nowNs));
-    const ending = { outcome: "completed" as const, cachedTokens: finish.cachedTokens };
+    const ending = { outcome: "completed" as const, cachedTokens };
     this.#carryOut(this.#router.ended(flight.id, ending, this.#nowNs));
   }
 
