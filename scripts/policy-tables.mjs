@@ -1,21 +1,21 @@
 /**
- * Puts the tables of docs/policy.md between their marks: the league of a suite run, the two published studies, and what the
- * gateway's own admission changes.
+ * Puts the tables of docs/policy.md between their marks: the league of a suite run, the two published studies, what the gateway's own
+ * admission changes and what the lack of KV events does, and the suite that is held out.
  *
- *   node scripts/policy-tables.mjs SUITE_FOLDER H200_SWEEP_FOLDER A100_SCALING_FOLDER QUEUE_SUITE_FOLDER
+ *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER
  *
- * The folders are what `warmpath run policy-suite`, `h200-sweep`, `a100-scaling` and `policy-suite --admission queue` (for which
- * `--policies warmpath` is enough) write with `--out`.
+ * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --admission queue`,
+ * `policy-suite --without-kv-events` (for both of which `--policies warmpath` is enough) and `policy-holdout`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const [suiteFolder, sweepFolder, scalingFolder, queueFolder] = process.argv.slice(2);
-if (queueFolder === undefined) {
-  process.stderr.write(
-    "policy-tables: give the folders of policy-suite, h200-sweep, a100-scaling and policy-suite --admission queue\n",
-  );
+const FOLDERS = ["suite", "sweep", "scaling", "queue", "untold", "holdout"];
+const folders = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
+const missing = FOLDERS.filter((name) => folders[name] === undefined);
+if (missing.length > 0) {
+  process.stderr.write(`policy-tables: give ${missing.map((name) => `${name}=FOLDER`).join(" ")}\n`);
   process.exit(2);
 }
 
@@ -24,9 +24,11 @@ const LITTLE = 0.02;
 
 const page = fileURLToPath(new URL("../docs/policy.md", import.meta.url));
 let text = readFileSync(page, "utf8");
-put("league", league(suiteFolder));
-put("studies", `${sweep(sweepFolder)}\n\n${scaling(scalingFolder)}`);
-put("admission", admission(suiteFolder, queueFolder));
+put("league", league(folders.suite));
+put("studies", `${sweep(folders.sweep)}\n\n${scaling(folders.scaling)}`);
+put("admission", changed(folders.suite, folders.queue, "queue"));
+put("events", ratios(folders.suite, folders.untold));
+put("holdout", league(folders.holdout));
 writeFileSync(page, text);
 
 function put(mark, content) {
@@ -37,11 +39,11 @@ function put(mark, content) {
 
 /** The league's own page less its title, with the sections that speak of the candidate. */
 function league(folder) {
-  const { quick } = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
+  const { suite, quick } = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
   const [top, ...sections] = readFileSync(join(folder, "league.md"), "utf8").split(/^## /m);
   const kept = sections.filter((section) => /^warmpath by (workload|perturbation)/.test(section));
   return [
-    `From \`warmpath run policy-suite${quick ? " --quick" : ""}\`.`,
+    `From \`warmpath run ${suite}${quick ? " --quick" : ""}\`.`,
     top.slice(top.indexOf("\n")).trim(),
     ...kept.map((section) => `#### ${section.trim()}`),
   ].join("\n\n");
@@ -103,45 +105,70 @@ function scaling(folder) {
   ].join("\n\n");
 }
 
-/** Cells in which the policy does otherwise behind a queue than without one; by little does not count. */
-function admission(engineFolder, otherFolder) {
-  const engine = scoresOf(engineFolder);
-  const other = scoresOf(otherFolder);
-  if (engine.admission !== "engine" || other.admission === "engine") throw new Error("give engine first, then another");
+/** Cells in which the policy does otherwise under other conditions; by little does not count. */
+function changed(usualFolder, otherFolder, title) {
+  const [usual, other] = [usualFolder, otherFolder].map(scoresOf);
   const measures = ["ttftP95Ms", "e2eMeanMs"];
   const shown = (value) => (value === null ? "not reached" : Math.round(value).toLocaleString("en-US"));
   const farthest = (id) =>
     Math.max(
       ...measures.map((name) => {
-        const [one, two] = [engine, other].map(({ scores }) => scores.get(id)[name]);
-        if (one === two) return 0;
-        return one === null || two === null ? Infinity : Math.abs(two / one - 1);
+        const [before, after] = [usual, other].map((scores) => scores.get(id)[name]);
+        if (before === after) return 0;
+        return before === null || after === null ? Infinity : Math.abs(after / before - 1);
       }),
     );
-  const ids = [...engine.scores.keys()];
+  const ids = [...usual.keys()];
   const count = (isMeant) => ids.filter((id) => isMeant(farthest(id))).length;
   const rows = ids
     .filter((id) => farthest(id) > LITTLE)
     .map((id) => [
       id,
-      ...measures.flatMap((name) => [engine, other].map(({ scores }) => shown(scores.get(id)[name]))),
-      other.scores.get(id).offered - other.scores.get(id).completed,
+      ...measures.flatMap((name) => [usual, other].map((scores) => shown(scores.get(id)[name]))),
+      other.get(id).offered - other.get(id).completed,
     ]);
   const same = `${count((by) => by === 0)} of ${ids.length} cells are the same to the last digit`;
   const alike = `${count((by) => by > 0 && by <= LITTLE)} more to within ${LITTLE * 100} %`;
   return [
+    verdict(otherFolder),
     `${same}, ${alike}. The others, in milliseconds:`,
-    table(["cell", "p95 TTFT, engine", other.admission, "mean E2E, engine", other.admission, "not completed"], rows),
+    table(["cell", "p95 TTFT", title, "mean E2E", title, "not completed"], rows),
   ].join("\n\n");
+}
+
+/** How the policy does under other conditions, by workload: ratios of cells in which both reached an end. */
+function ratios(usualFolder, otherFolder) {
+  const [usual, other] = [usualFolder, otherFolder].map(scoresOf);
+  const workloads = [...new Set([...usual.keys()].map((id) => id.split("/")[0]))];
+  const rows = workloads.map((workload) => {
+    const ids = [...usual.keys()].filter((id) => id.startsWith(`${workload}/`));
+    const figures = ["ttftP95Ms", "e2eMeanMs"].flatMap((name) => {
+      const reached = ids.filter((id) => usual.get(id)[name] !== null && other.get(id)[name] !== null);
+      const found = reached.map((id) => other.get(id)[name] / usual.get(id)[name]);
+      const logarithms = found.reduce((sum, ratio) => sum + Math.log(ratio), 0);
+      return [Math.exp(logarithms / found.length), Math.max(...found)].map((ratio) => ratio.toFixed(2));
+    });
+    return [workload, ids.length, ...figures];
+  });
+  return [
+    verdict(otherFolder),
+    "As multiples of the same cell with events (geometric mean, and the largest):",
+    table(["workload", "cells", "p95 TTFT", "at most", "mean E2E", "at most"], rows),
+  ].join("\n\n");
+}
+
+/** How often the policy was worse than round-robin, in the words of its league. */
+function verdict(folder) {
+  const [found] =
+    /^- (.* is worse than round-robin in .*)$/m.exec(readFileSync(join(folder, "league.md"), "utf8")) ?? [];
+  if (found === undefined) throw new Error(`${folder} has a league without a verdict`);
+  return found;
 }
 
 /** What the policy scored in each cell of a suite. */
 function scoresOf(folder) {
-  const { admission: mode, cells } = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
-  return {
-    admission: mode,
-    scores: new Map(cells.map(({ id, arms }) => [id, arms.find(({ arm }) => arm === "warmpath")])),
-  };
+  const { cells } = JSON.parse(readFileSync(join(folder, "suite.json"), "utf8"));
+  return new Map(cells.map(({ id, arms }) => [id, arms.find(({ arm }) => arm === "warmpath")]));
 }
 
 function cellsOf(folder) {
