@@ -61,7 +61,7 @@ const FIRST_TOKEN_NOISE = 0.5;
 /** Prompt tokens that an engine computes in one step, where it does not say. */
 const USUAL_STEP_TOKENS = 8192;
 
-/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and three of each candidate. */
+/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and four of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
@@ -423,7 +423,7 @@ export const warmpath: PolicyDefinition = {
       default: 0.7,
       minimum: 0,
       maximum: 1,
-      about: "what an expected block counts for that no event has confirmed",
+      about: "what a block counts for that a prompt under way is yet to compute",
     },
     paybackSeconds: {
       kind: "number",
