@@ -144,6 +144,16 @@ describe("warmpath run of a suite", () => {
     expect(wrong.errors).toEqual([expect.stringMatching(/--admission must be queue, shed, engine, got "none"/)]);
   });
 
+  test.each([["--admission", "queue"], ["--without-kv-events"]])(
+    "does not tune under other conditions: %s",
+    async (...flags) => {
+      const folder = suiteFolder();
+      const { code, errors } = await run(folder, "--tune", ...flags);
+      expect({ code, errors }).toEqual({ code: 2, errors: [expect.stringMatching(/do not go with --tune/)] });
+      expect(existsSync(join(folder, "tuned-rivals.yaml"))).toBe(false);
+    },
+  );
+
   test("refuses to tune a suite that does not say how", async () => {
     const folder = suiteFolder({ content: SUITE.slice(0, SUITE.indexOf("tuning:")) });
     const { code, errors } = await run(folder, "--tune");

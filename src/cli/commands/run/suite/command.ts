@@ -122,6 +122,12 @@ async function tune(
 ): Promise<void> {
   const { tuning } = suite;
   if (tuning === undefined) throw invalid(`${file.source} does not say how rivals are tuned: it has no tuning`);
+  // Settings found under others would stand in the same file, and be taken for the usual ones.
+  if (options.admission !== undefined || options.withoutKvEvents === true) {
+    throw invalid(
+      "--admission and --without-kv-events do not go with --tune: rivals are tuned under the usual conditions",
+    );
+  }
   await tuneRivals({
     suite,
     tuning,
