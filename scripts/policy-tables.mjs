@@ -2,20 +2,29 @@
  * Puts the tables of docs/policy.md between their marks: the league of a suite run, the two published studies, what the gateway's own
  * admission changes and what the lack of KV events does, and the suite that is held out.
  *
- *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER
+ *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER plain=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER
  *
- * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --admission queue`,
- * `policy-suite --without-kv-events` (for both of which `--policies warmpath` is enough) and `policy-holdout`.
+ * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --policies warmpath`
+ * as it is, with `--admission queue` and with `--without-kv-events`, and `policy-holdout`. A whole suite is also a plain one. Only tables
+ * whose folders are given are made again.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const FOLDERS = ["suite", "sweep", "scaling", "queue", "untold", "holdout"];
-const folders = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
-const missing = FOLDERS.filter((name) => folders[name] === undefined);
-if (missing.length > 0) {
-  process.stderr.write(`policy-tables: give ${missing.map((name) => `${name}=FOLDER`).join(" ")}\n`);
+const TABLES = [
+  { mark: "league", needs: ["suite"], make: league },
+  { mark: "studies", needs: ["sweep", "scaling"], make: (a, b) => `${sweep(a)}\n\n${scaling(b)}` },
+  { mark: "admission", needs: ["plain", "queue"], make: (plain, queue) => changed(plain, queue, "queue") },
+  { mark: "events", needs: ["plain", "untold"], make: ratios },
+  { mark: "holdout", needs: ["holdout"], make: league },
+];
+const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
+const folders = { plain: given.suite, ...given };
+const wanted = TABLES.filter(({ needs }) => needs.every((name) => folders[name] !== undefined));
+if (wanted.length === 0) {
+  const choices = TABLES.map(({ needs }) => needs.map((name) => `${name}=FOLDER`).join(" ")).join("; ");
+  process.stderr.write(`policy-tables: give ${choices}\n`);
   process.exit(2);
 }
 
@@ -24,11 +33,7 @@ const LITTLE = 0.02;
 
 const page = fileURLToPath(new URL("../docs/policy.md", import.meta.url));
 let text = readFileSync(page, "utf8");
-put("league", league(folders.suite));
-put("studies", `${sweep(folders.sweep)}\n\n${scaling(folders.scaling)}`);
-put("admission", changed(folders.suite, folders.queue, "queue"));
-put("events", ratios(folders.suite, folders.untold));
-put("holdout", league(folders.holdout));
+for (const { mark, needs, make } of wanted) put(mark, make(...needs.map((name) => folders[name])));
 writeFileSync(page, text);
 
 function put(mark, content) {

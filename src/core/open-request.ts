@@ -6,11 +6,19 @@ import { checkRequest, type RoutedRequest } from "./routed-request.ts";
 /** The rest of a request whose answer was cut: the prompt with what the client already has of the answer behind it. */
 export type Continuation = Pick<RoutedRequest, "promptTokens" | "sequence" | "blocks" | "maxOutputTokens">;
 
+/** Blocks of a prompt with its answer behind it. */
+export interface KeptBlocks {
+  readonly sequence: Uint32Array;
+  readonly blocks: number;
+}
+
 /** How a placed request ended, as its driver saw it. */
 export interface Ending {
   readonly outcome: Exclude<Account, "shed" | "unfinished">;
   /** Cached prompt tokens the engine reported, where it did. */
   readonly cachedTokens?: number;
+  /** What a replica without events must hold at the end, where its driver heard the answer. */
+  readonly kept?: KeptBlocks | undefined;
   /** False to take a failure as final although no token has been sent yet. */
   readonly mayRetry?: boolean;
   /** What to place elsewhere, although the answer had begun. */

@@ -305,6 +305,22 @@ describe("Router", () => {
     expect(router.index.match(request("x", 1, 20).sequence, 20).cached[replica]).toBe(0);
   });
 
+  it("expects of a worker without events the answers that it was heard to give, and of others what their events say", () => {
+    const withAnswer = request("a", 1, 24);
+    const kept = { sequence: withAnswer.sequence, blocks: withAnswer.blocks };
+    const nextTurn = request("b", 1, 30);
+    const predicted = (feed?: { replayDepth: number; snapshot: boolean }): number => {
+      const own = new Router(createPolicy("kv-cost", {}), OPTIONS);
+      own.addReplica({ worker: "worker-1", kvBlocks: 1024 }, feed);
+      placed(own.offer(request("a", 1, 20), 0));
+      own.firstToken("a", MS);
+      own.ended("a", { outcome: "completed", kept }, SECOND);
+      return placed(own.offer(nextTurn, 2 * SECOND)).predictedCachedTokens;
+    };
+    expect(predicted()).toBe(24 * BLOCK_TOKENS);
+    expect(predicted({ replayDepth: 10, snapshot: false })).toBe(20 * BLOCK_TOKENS);
+  });
+
   it("learns from reported cached tokens that a worker without events keeps less than it should", () => {
     router = new Router(createPolicy("kv-cost", {}), OPTIONS);
     const replica = router.addReplica({ worker: "opaque", kvBlocks: 100 });

@@ -461,6 +461,9 @@ export class Router {
       const held = predictionHeld(open, ending.cachedTokens, this.#options.blockTokens);
       if (held !== undefined) this.index.correct(replica, held.predicted, held.observed);
     }
+    if (ending.kept !== undefined && !this.#feeds.has(replica)) {
+      this.index.expect(replica, ending.kept.sequence, ending.kept.blocks, nowNs);
+    }
     if (!open.hasFirstToken && ending.outcome !== "completed") {
       // Nothing says that the prompt was computed there, so nobody shall be sent there for it.
       this.index.retract(replica, request.sequence, open.predictedBlocks, request.blocks);

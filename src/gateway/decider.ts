@@ -27,6 +27,8 @@ export interface Placement {
   readonly dpRank: number;
   /** Number of the decision's record; undefined where none is kept. */
   readonly decision: number | undefined;
+  /** Whether its end should say what the worker keeps, because the worker does not. */
+  readonly isToBeHeard: boolean;
 }
 
 /** A request that somebody decides about. It is told where to go any number of times and then, once, that it is over. */

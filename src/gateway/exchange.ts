@@ -14,6 +14,7 @@ import type {
   OfferedRequest,
   Placement,
 } from "./decider.ts";
+import type { HeardAnswer } from "./heard-answer.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { GapRecorder } from "./metrics/gap-recorder.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed, shedFields } from "./openai-errors.ts";
@@ -80,11 +81,20 @@ export class Exchange implements DecidedRequest, AttemptListener {
   /** Who serves it, for the answer that this worker gives. */
   #placedHeaders: Readonly<Record<string, string>> = {};
   #notRetried: NotRetried | undefined;
+  #hearing: (() => HeardAnswer) | undefined;
+  #heard: HeardAnswer | undefined;
 
-  constructor(context: ExchangeContext, response: ServerResponse, prepared: PreparedRequest) {
+  /** `hearing` begins to hear the answer, where the router has to be told what is cached after it. */
+  constructor(
+    context: ExchangeContext,
+    response: ServerResponse,
+    prepared: PreparedRequest,
+    hearing?: () => HeardAnswer,
+  ) {
     this.#context = context;
     this.#response = response;
     this.#prepared = prepared;
+    this.#hearing = hearing;
     this.#id = prepared.offered.id;
     this.#outgoing = prepared.outgoing;
     this.#writer = new ChunkWriter(response, () => this.#drained());
@@ -92,8 +102,11 @@ export class Exchange implements DecidedRequest, AttemptListener {
     context.decider.offer(prepared.offered, this);
   }
 
-  place({ worker, url, dpRank, decision }: Placement): void {
+  place({ worker, url, dpRank, decision, isToBeHeard }: Placement): void {
     if (this.#isEnded) return;
+    this.#heard = isToBeHeard ? (this.#heard ?? this.#hearing?.()) : undefined;
+    // Once is enough, and whoever did not hear the beginning has nothing to tell.
+    this.#hearing = undefined;
     const outgoing = this.#outgoing;
     this.#placedHeaders = { "x-warmpath-worker": worker, "x-warmpath-decision": String(decision ?? "fallback") };
     this.#answer = undefined;
@@ -131,6 +144,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
     const nowMs = performance.now();
     this.#lastChunkMs = nowMs;
     if (events.length === 0) return true;
+    this.#heard?.hear(events);
     this.#hasBegun = true;
     if (!response.headersSent) {
       response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
@@ -151,7 +165,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
   }): void {
     if (end.isDone && !end.hasError) {
       this.#response.end();
-      this.#end({ outcome: "completed", ...observed(end.usage) });
+      this.#complete(end.usage);
     } else if (this.#hasBegun) {
       const broken: AttemptEnd = { outcome: "failed", fault: end.hasError ? "stream-error" : "stream-cut" };
       const withheld = this.#prepared.continuity?.withheld;
@@ -183,7 +197,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
       const { decider } = this.#context;
       if (usage !== undefined) decider.grew(this.#id, usage.outputTokens);
       answer();
-      this.#end({ outcome: "completed", ...observed(usage) });
+      this.#heard?.hear(body);
+      this.#complete(usage);
       return;
     }
     this.#end(refusal(status), answer);
@@ -321,6 +336,11 @@ export class Exchange implements DecidedRequest, AttemptListener {
     if (this.#untoldTokens === 0) return;
     this.#context.decider.grew(this.#id, this.#untoldTokens);
     this.#untoldTokens = 0;
+  }
+
+  /** The client has all of its answer. */
+  #complete(usage: TokenUsage | undefined): void {
+    this.#end({ outcome: "completed", ...observed(usage), kept: this.#heard?.keptBlocks() });
   }
 
   /** Reports an end; `answer` waits until it is known to be the last. */

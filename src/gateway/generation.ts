@@ -9,9 +9,11 @@ import {
   withCacheSalt,
   withUsageAsked,
 } from "../wire/openai-request.ts";
+import type { AnsweredPrompt } from "./answered-prompt.ts";
 import { BodyBuffers } from "./body-buffers.ts";
 import type { OfferedRequest } from "./decider.ts";
 import type { PreparedRequest } from "./exchange.ts";
+import { HeardAnswer } from "./heard-answer.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
 import { isTooLarge, readBody } from "./request-body.ts";
 import { StreamContinuity } from "./stream-continuity.ts";
@@ -38,7 +40,12 @@ const PASSED_ON: readonly string[] = ["content-type", "accept", "traceparent", "
 
 /** A request made ready, or the code of the error that it was answered with. */
 export type Preparation =
-  | { readonly prepared: PreparedRequest; readonly refusal?: undefined }
+  | {
+      readonly prepared: PreparedRequest;
+      /** Begins to hear the answer; it keeps the whole body, so it is kept only by who needs it. */
+      readonly hearing: () => HeardAnswer;
+      readonly refusal?: undefined;
+    }
   | { readonly prepared?: undefined; readonly refusal: GatewayErrorCode | "gone" };
 
 /** Reads requests and makes them ready: what is asked for, its tokens, its block hashes, and the bytes to send. */
@@ -100,9 +107,10 @@ export class Generation {
     };
     const keyed = key === undefined ? offered : { ...offered, key };
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
-    const continuity = isContinued ? this.#continuity(wanted, salted.body, asksUsage) : undefined;
+    const answered = this.#answeredPrompt(wanted, salted.body);
     const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
-    return { prepared: continuity === undefined ? prepared : { ...prepared, continuity } };
+    const continuity = isContinued ? { continuity: new StreamContinuity({ ...answered, asksUsage }) } : {};
+    return { prepared: { ...prepared, ...continuity }, hearing: () => new HeardAnswer(answered) };
   }
 
   #isToBeContinued(headers: IncomingHttpHeaders): boolean {
@@ -110,11 +118,10 @@ export class Generation {
     return wish === "true" || (this.#options.migratesStreams === true && wish !== "false");
   }
 
-  #continuity(wanted: GenerationRequest, body: object, asksUsage: boolean): StreamContinuity {
+  /** What it takes to put an answer behind its prompt. */
+  #answeredPrompt({ kind, cacheSalt }: GenerationRequest, body: object): AnsweredPrompt {
     const { tokens, blockTokens } = this.#options;
-    const { kind, cacheSalt } = wanted;
-    const identity = cacheSalt === undefined ? {} : { cacheSalt };
-    return new StreamContinuity({ kind, body, asksUsage, identity, tokens, blockTokens });
+    return { kind, body, identity: cacheSalt === undefined ? {} : { cacheSalt }, tokens, blockTokens };
   }
 
   /** The request and its body with the salt that its key demands; both stay as they are where none does. */

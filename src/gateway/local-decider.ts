@@ -227,7 +227,8 @@ export class LocalDecider implements Decider {
   placementOf({ replica, decision }: Place): Placement {
     const listed = this.directory.get(replica);
     if (listed === undefined) throw new WarmpathError("WP_UNKNOWN_REPLICA", `replica ${replica} has no address`);
-    return { worker: listed.name, url: listed.url, dpRank: listed.dpRank, decision };
+    const isToBeHeard = this.router.indexState(replica) === "approximate";
+    return { worker: listed.name, url: listed.url, dpRank: listed.dpRank, decision, isToBeHeard };
   }
 
   /** Notes the end of a request that the router turned away. */

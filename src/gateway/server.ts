@@ -245,14 +245,14 @@ export class Gateway {
     } finally {
       this.#arriving--;
     }
-    const { prepared, refusal } = preparation;
-    if (prepared === undefined) {
-      if (refusal !== "gone") this.#options.decider.invalid(refusal);
+    if (preparation.prepared === undefined) {
+      if (preparation.refusal !== "gone") this.#options.decider.invalid(preparation.refusal);
       return;
     }
+    const { prepared, hearing } = preparation;
     if (this.#closing !== undefined) respondWithError(response, "shutting_down", "the gateway is shutting down");
     // A client that left while its body was read has not asked for anything yet.
-    else if (!response.destroyed) this.#exchange(new Exchange(this.#context, response, prepared), response);
+    else if (!response.destroyed) this.#exchange(new Exchange(this.#context, response, prepared, hearing), response);
   }
 
   #exchange(exchange: Exchange, response: ServerResponse): void {

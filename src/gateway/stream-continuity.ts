@@ -1,27 +1,19 @@
-import { type BlockIdentity, fullBlocks, sequenceHashes } from "../core/hash.ts";
+import { fullBlocks, sequenceHashes } from "../core/hash.ts";
 import type { Continuation } from "../core/open-request.ts";
-import type { PromptTokens } from "../planes/tokens/types.ts";
 import {
   type ContinuationObstacle,
   type SaidSoFar,
   continuationObstacle,
-  continuedBody,
   tokensLeft,
 } from "../wire/openai-continuation.ts";
 import { encodeFinish } from "../wire/openai-reply.ts";
-import { type GenerationKind, parseGenerationRequest } from "../wire/openai-request.ts";
 import { SSE_DONE, sseEvent } from "../wire/sse.ts";
 import { StreamSplice, StreamTranscript } from "../wire/stream-transcript.ts";
+import { type AnsweredPrompt, type RequestWithAnswer, withAnswer } from "./answered-prompt.ts";
 
-export interface StreamContinuityOptions {
-  readonly kind: GenerationKind;
-  /** The body as the worker got it, but for the usage. */
-  readonly body: object;
+export interface StreamContinuityOptions extends AnsweredPrompt {
   /** Whether the worker is asked for the usage, for whoever wants it. */
   readonly asksUsage: boolean;
-  readonly identity: BlockIdentity;
-  readonly tokens: Pick<PromptTokens, "tokensOf">;
-  readonly blockTokens: number;
 }
 
 /** Why a cut stream was not continued; stable, for metrics and messages. */
@@ -74,17 +66,15 @@ export class StreamContinuity {
   }
 
   #rest(said: SaidSoFar): NextStep | Promise<NextStep> {
-    const { kind, tokens } = this.#options;
-    const body = continuedBody(kind, this.#options.body, said);
-    const { request } = parseGenerationRequest(kind, body);
+    const request = withAnswer(this.#options, said);
     // What was understood once is understood with an answer behind it.
     if (request === undefined) return { kind: "stop", why: "unusual-prompt" };
-    const encoded = tokens.tokensOf(request.prompt);
-    const step = (prompt: Uint32Array): NextStep => this.#asked(body, prompt, request.maxOutputTokens);
+    const { encoded } = request;
+    const step = (prompt: Uint32Array): NextStep => this.#asked(request, prompt);
     return encoded instanceof Uint32Array ? step(encoded) : encoded.then(step);
   }
 
-  #asked(body: object, prompt: Uint32Array, maxOutputTokens: number | undefined): NextStep {
+  #asked({ body, maxOutputTokens }: RequestWithAnswer, prompt: Uint32Array): NextStep {
     const { identity, blockTokens, asksUsage } = this.#options;
     const options = (body as { stream_options?: object }).stream_options;
     const sent = asksUsage ? { ...body, stream_options: { ...options, include_usage: true } } : body;

@@ -6,7 +6,7 @@ import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner } from "../wire/sse.ts";
 import type { WorkloadRequest } from "../workload/request.ts";
-import { AnswerText } from "./answer-text.ts";
+import { AnswerText } from "../wire/answer-text.ts";
 import { brokenOutcome, COMPLETED, failedOutcome, type Outcome, refusedOutcome } from "./outcome.ts";
 import type { WrittenPrompt } from "./types.ts";
 

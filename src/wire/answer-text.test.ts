@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SseScanner } from "../wire/sse.ts";
+import { SseScanner } from "./sse.ts";
 import { AnswerText } from "./answer-text.ts";
 
 function event(content: string): string {

@@ -1,13 +1,16 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
 const FIRST_ROOM = 4096;
 
 /** Keys of what is said, in chats and in completions; reasoning is not part of the conversation. */
 const KEYS: Readonly<Record<"chat" | "completion", string>> = { chat: '"content":', completion: '"text":' };
 
 /**
- * Gathers the text of a streamed answer without parsing it: pieces of JSON strings joined are the JSON string of the whole,
+ * Gathers the text of an answer, streamed or whole, without parsing it: pieces of JSON strings joined are the JSON string of the whole,
  * and that is how the next turn sends it again. A key inside a string is not mistaken for one: its quotes are escaped there.
  */
 export class AnswerText {
@@ -19,9 +22,9 @@ export class AnswerText {
     this.#key = KEYS[kind];
   }
 
-  /** Takes the text out of whole events. */
+  /** Takes the text out of whole events, or out of a whole answer. */
   add(events: Uint8Array): void {
-    const bytes = Buffer.isBuffer(events) ? events : Buffer.from(events.buffer, events.byteOffset, events.length);
+    const bytes = bufferOf(events);
     const key = this.#key;
     for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at)) {
       at += key.length;
@@ -38,6 +41,15 @@ export class AnswerText {
     return this.#bytes.toString("utf8", 0, this.#length);
   }
 
+  /** All of it as text; undefined if what stood between quotes was not JSON. */
+  read(): string | undefined {
+    try {
+      return JSON.parse(`"${this.toString()}"`) as string;
+    } catch {
+      return undefined;
+    }
+  }
+
   #append(bytes: Buffer, from: number, end: number): void {
     const length = this.#length + end - from;
     if (length > this.#bytes.length) {
@@ -48,6 +60,31 @@ export class AnswerText {
     bytes.copy(this.#bytes, this.#length, from, end);
     this.#length = length;
   }
+}
+
+/** What a model says beside its text, by the first byte of a value that says something. */
+const BESIDE_TEXT: readonly (readonly [key: string, opening: number, empty: number])[] = [
+  ['"reasoning_content":', QUOTE, QUOTE],
+  ['"reasoning":', QUOTE, QUOTE],
+  ['"tool_calls":', OPEN_BRACKET, CLOSE_BRACKET],
+  ['"function_call":', OPEN_BRACE, -1],
+];
+
+/** Whether events or a whole answer have thoughts or calls of tools in them. */
+export function saysMoreThanText(events: Uint8Array): boolean {
+  const bytes = bufferOf(events);
+  return BESIDE_TEXT.some(([key, opening, empty]) => {
+    for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at)) {
+      at += key.length;
+      while (bytes[at] === SPACE) at++;
+      if (bytes[at] === opening && bytes[at + 1] !== empty) return true;
+    }
+    return false;
+  });
+}
+
+function bufferOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 function closingQuote(bytes: Buffer, from: number): number {

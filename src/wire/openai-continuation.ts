@@ -51,11 +51,18 @@ const LIMITS: readonly string[] = ["max_tokens", "max_completion_tokens"];
 /** What in a request keeps its answer from being continued; undefined if nothing does. */
 export function continuationObstacle(kind: GenerationKind, body: object): ContinuationObstacle | undefined {
   const given = (name: string): unknown => field(body, name) ?? undefined;
-  const isMoreThanOne = (name: string): boolean => given(name) !== undefined && given(name) !== 1;
-  if (isMoreThanOne("n") || isMoreThanOne("best_of") || given("use_beam_search") === true) return "several-choices";
+  const joining = joiningObstacle(kind, body);
+  if (joining === "several-choices") return joining;
   const hasLogprobs = given("logprobs") !== undefined && given("logprobs") !== false;
   if (hasLogprobs || given("prompt_logprobs") !== undefined || given("top_logprobs") !== undefined) return "logprobs";
-  if (isConstrained(given)) return "constrained-output";
+  return isConstrained(given) ? "constrained-output" : joining;
+}
+
+/** What in a request keeps the text of its answer from being put behind its prompt; undefined if nothing does. */
+export function joiningObstacle(kind: GenerationKind, body: object): ContinuationObstacle | undefined {
+  const given = (name: string): unknown => field(body, name) ?? undefined;
+  const isMoreThanOne = (name: string): boolean => given(name) !== undefined && given(name) !== 1;
+  if (isMoreThanOne("n") || isMoreThanOne("best_of") || given("use_beam_search") === true) return "several-choices";
   if (given("echo") === true || (given("suffix") ?? "") !== "") return "echo-or-suffix";
   if (given("truncate_prompt_tokens") !== undefined) return "unusual-prompt";
   return kind === "chat" ? chatObstacle(given) : textOf(given("prompt")) === undefined ? "token-prompt" : undefined;

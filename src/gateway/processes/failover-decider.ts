@@ -217,7 +217,7 @@ class LedRequest implements DecidedRequest {
     this.isPlaced = true;
     this.reported = undefined;
     const isStandIn = this.leader instanceof LocalDecider;
-    this.#decided.place(isStandIn ? { ...placement, decision: undefined } : placement);
+    this.#decided.place(isStandIn ? { ...placement, decision: undefined, isToBeHeard: false } : placement);
   }
 
   shed(reason: ShedReason): void {

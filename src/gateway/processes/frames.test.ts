@@ -39,6 +39,12 @@ describe("frames between proxies and decider", () => {
     expect(decodeOffer(payload)).toEqual(offer);
   });
 
+  test("carry an end with what is cached after it", () => {
+    const sequence = Uint32Array.from({ length: 9 }, (_, i) => 4_000_000_000 + i).subarray(1);
+    const end = { outcome: "completed", kept: { sequence, blocks: 4 } } as const;
+    expect(decodeEnd(Buffer.from(JSON.stringify(writableEnd(end))))).toEqual(end);
+  });
+
   test("carry an end with its gaps", () => {
     const gaps = new GapRecorder();
     gaps.add(12, 1);

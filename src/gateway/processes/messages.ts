@@ -1,4 +1,4 @@
-import type { Continuation } from "../../core/open-request.ts";
+import type { Continuation, KeptBlocks } from "../../core/open-request.ts";
 import type { AttemptEnd, OfferedRequest, Readiness } from "../decider.ts";
 
 /** Who a worker is and whether it may be given requests, as proxies remember it for when the decider is away. */
@@ -42,17 +42,19 @@ export function decodeRefusal(payload: Buffer): [reason: string, key?: string] {
   return key === undefined ? [reason] : [reason, key];
 }
 
-interface WrittenEnd extends Omit<AttemptEnd, "gaps" | "continuation"> {
+interface WrittenEnd extends Omit<AttemptEnd, "gaps" | "kept" | "continuation"> {
   readonly gaps?: { readonly counts: readonly number[]; readonly sumSeconds: number };
+  readonly kept?: Omit<KeptBlocks, "sequence"> & { readonly sequence: string };
   readonly continuation?: Omit<Continuation, "sequence"> & { readonly sequence: string };
 }
 
 /** An end as JSON can carry it. */
 export function writableEnd(end: AttemptEnd): object {
-  const { gaps, continuation, ...rest } = end;
+  const { gaps, kept, continuation, ...rest } = end;
   return {
     ...rest,
     ...(gaps !== undefined && { gaps: { counts: [...gaps.counts], sumSeconds: gaps.sumSeconds } }),
+    ...(kept !== undefined && { kept: { ...kept, sequence: hashText(kept) } }),
     ...(continuation !== undefined && {
       continuation: { ...continuation, sequence: hashText(continuation) },
     }),
@@ -60,18 +62,19 @@ export function writableEnd(end: AttemptEnd): object {
 }
 
 export function decodeEnd(payload: Buffer): AttemptEnd {
-  const { gaps, continuation, ...rest } = JSON.parse(payload.toString()) as WrittenEnd;
+  const { gaps, kept, continuation, ...rest } = JSON.parse(payload.toString()) as WrittenEnd;
   return {
     ...rest,
     ...(gaps !== undefined && { gaps: { counts: Uint32Array.from(gaps.counts), sumSeconds: gaps.sumSeconds } }),
+    ...(kept !== undefined && { kept: { ...kept, sequence: hashesIn(kept.sequence) } }),
     ...(continuation !== undefined && {
       continuation: { ...continuation, sequence: hashesIn(continuation.sequence) },
     }),
   };
 }
 
-/** Hashes in a text: few streams are ever continued, so what JSON cannot carry may be written twice as long. */
-function hashText({ sequence, blocks }: Continuation): string {
+/** Hashes in a text: they come once in a request at most, so what JSON cannot carry may be written a third longer. */
+function hashText({ sequence, blocks }: KeptBlocks): string {
   return Buffer.from(sequence.buffer, sequence.byteOffset, 8 * blocks).toString("base64");
 }
 

@@ -1,5 +1,7 @@
 import type { Account } from "../../core/accounts.ts";
 import type { Nanoseconds } from "../../core/clock.ts";
+import { fullBlocks } from "../../core/hash.ts";
+import type { KeptBlocks } from "../../core/open-request.ts";
 import { type RequestRecord, RUN_NUMBERS, UNAVAILABLE } from "../../core/request-record.ts";
 import type { ShedReason } from "../../core/admission/types.ts";
 import type { WorkloadRequest } from "../../workload/request.ts";
@@ -30,6 +32,8 @@ export class Flight {
   /** Of its output, what no report of growth has counted. */
   unreportedTokens = 0;
   tokenRuns: Float64Array | undefined;
+  /** What its worker holds of prompt and answer, for a router that no events tell. */
+  kept: KeptBlocks | undefined;
   account: Account = "unfinished";
   shedReason: ShedReason | undefined;
   failure: string | undefined;
@@ -55,6 +59,12 @@ export class Flight {
     this.cachedTokens = finish.cachedTokens;
     this.unreportedTokens = finish.unreportedTokens;
     this.tokenRuns = finish.tokenRuns;
+  }
+
+  /** Notes what whoever heard the answer can tell of the cache; the last token was sampled and never computed. */
+  keep(blockTokens: number): void {
+    const blocks = fullBlocks(this.request.promptTokens + this.outputTokens - 1, blockTokens);
+    this.kept = { sequence: this.sequence, blocks };
   }
 
   /** The request's record; token times reach the client `toClientNs` after the engine has them. */

@@ -213,6 +213,30 @@ describe("what lies between clients, router and workers", () => {
     expect(exact({})).toBeGreaterThan(exact({ batchNs: 20 * NS_PER_SECOND }));
   });
 
+  it("knows without events what was answered, as whoever passes answers on does", () => {
+    const { parameters } = conversationPreset("system-prompt");
+    const source = new ClosedLoop(new Conversations(parameters, new Rng(1)), { concurrency: 3 });
+    const limits = { ...LIMITS, poolBlocks: 9000, maxTokensPerStep: 2048 };
+    const router = new Router(createPolicy("kv-cost", {}), {
+      blockTokens: BLOCK_TOKENS,
+      maxReplicas: 1,
+      maxBlocks: 9000,
+    });
+    const { records } = simulateFleet({
+      router,
+      workers: [{ name: "a", engine: { profile: VLLM, limits, timer } }],
+      source,
+      blockTokens: BLOCK_TOKENS,
+      offerUntilNs: 60 * NS_PER_SECOND,
+      delays: { ended: { ...IDEAL_CHANNEL, delayNs: NS_PER_MS } },
+    });
+    const later = records.filter(({ turn }) => turn > 0);
+    expect(later.length).toBeGreaterThan(10);
+    for (const { observedCachedTokens, predictedCachedTokens } of later) {
+      expect(predictedCachedTokens).toBe(observedCachedTokens);
+    }
+  });
+
   it("loses events, which the router notices and makes up for", () => {
     for (const feed of [
       { replayDepth: 10_000, snapshot: false },

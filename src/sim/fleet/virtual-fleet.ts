@@ -338,6 +338,7 @@ class VirtualFleet {
       this.#leaveWorker(flight);
       if (flight.isSettled) continue;
       flight.noteFinish(finish);
+      if (this.#options.feed === undefined) flight.keep(this.#options.blockTokens);
       this.#signal(worker.channels.ended, ENDED, flight.index);
       this.#answerClient(flight, "completed");
     }
@@ -361,11 +362,12 @@ class VirtualFleet {
   #routerEnded(flight: Flight): void {
     if (this.#router.queued > 0) this.#bringUp();
     else this.#hearOf(this.#workers[flight.worker]);
-    const { lastNs, unreportedTokens, cachedTokens } = flight;
+    const { lastNs, unreportedTokens, cachedTokens, kept } = flight;
     if (lastNs === undefined) return;
     if (unreportedTokens > 0) this.#carryOut(this.#router.grew(flight.id, unreportedTokens, this.#nowNs));
-    const ending = { outcome: "completed" as const, cachedTokens };
+    const ending = { outcome: "completed" as const, cachedTokens, kept };
     this.#carryOut(this.#router.ended(flight.id, ending, this.#nowNs));
+    flight.kept = undefined;
   }
 
   #answerClient(flight: Flight, account: Account): void {

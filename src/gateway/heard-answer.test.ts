@@ -1,0 +1,161 @@
+/** What the router learns from answers of workers without KV events, with real connections to workers that follow a script. */
+import { afterEach, describe, expect, test } from "vitest";
+import { sequenceHashes } from "../core/hash.ts";
+import { createPolicy } from "../core/policy/registry.ts";
+import { Router } from "../core/router.ts";
+import { MemoryEventPlane } from "../planes/event/memory.ts";
+import type { EventPlane } from "../planes/event/types.ts";
+import { InlineTokens } from "../planes/tokens/inline.ts";
+import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
+import { SSE_DONE, sseEvent } from "../wire/sse.ts";
+import { HeardAnswer } from "./heard-answer.ts";
+import { LocalDecider } from "./local-decider.ts";
+import { type Script, scriptedWorker } from "./scripted-worker.test-support.ts";
+import { Gateway } from "./server.ts";
+
+const BLOCK_TOKENS = 4;
+const TOKENS = new InlineTokens(new WordTokenizer(), "exact");
+const QUESTION = { role: "user", content: "what is the largest planet of all" };
+const WORDS = ["it", " is", " Jupiter", " by", " far", " and", " then", " some"];
+const ANSWER = { role: "assistant", content: WORDS.join("") };
+
+function tokensOf(messages: readonly { role: string; content: string }[], continuesFinalMessage = false): Uint32Array {
+  return new WordTokenizer().encode({ kind: "chat", messages, continuesFinalMessage });
+}
+
+function delta(fields: object): string {
+  return sseEvent(JSON.stringify({ id: "x", choices: [{ index: 0, delta: fields, finish_reason: null }] }));
+}
+
+function heard(body: object = {}): HeardAnswer {
+  const asked = { model: "m", messages: [QUESTION], ...body };
+  return new HeardAnswer({ kind: "chat", body: asked, identity: {}, tokens: TOKENS, blockTokens: BLOCK_TOKENS });
+}
+
+function bytes(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+describe("an answer that is heard", () => {
+  test("is kept with its prompt as the next turn brings them back, but for the last token", () => {
+    const answer = heard();
+    for (const word of WORDS) answer.hear(bytes(delta({ content: word })));
+    const kept = answer.keptBlocks();
+    const computed = tokensOf([QUESTION, ANSWER], true).length - 1;
+    expect(kept?.blocks).toBe(Math.floor(computed / BLOCK_TOKENS));
+    const nextTurn = sequenceHashes(tokensOf([QUESTION, ANSWER, QUESTION]), BLOCK_TOKENS);
+    expect(kept?.sequence).toEqual(nextTurn.subarray(0, 2 * (kept?.blocks ?? 0)));
+  });
+
+  test("is the same in one piece", () => {
+    const streamed = heard();
+    for (const word of WORDS) streamed.hear(bytes(delta({ content: word })));
+    const whole = heard();
+    whole.hear(bytes(JSON.stringify({ choices: [{ index: 0, message: ANSWER, finish_reason: "stop" }], usage: {} })));
+    expect(whole.keptBlocks()).toEqual(streamed.keptBlocks());
+  });
+
+  test.each([
+    ["thoughts", delta({ reasoning_content: "hm" }) + delta({ content: "yes" })],
+    ["thoughts under their other name", delta({ reasoning: "hm" }) + delta({ content: "yes" })],
+    ["thoughts inside the text", delta({ content: "<think>hm</think>" }) + delta({ content: "yes" })],
+    ["calls of tools", delta({ content: "let me see" }) + delta({ tool_calls: [{ index: 0, id: "call" }] })],
+    ["nothing", delta({ role: "assistant", content: "" })],
+  ])("is not kept with %s in it, which templates bring back in their own way", (_, events) => {
+    const answer = heard();
+    answer.hear(bytes(events));
+    expect(answer.keptBlocks()).toBeUndefined();
+  });
+
+  test("is kept where engines write down that there were no thoughts and no calls", () => {
+    const answer = heard();
+    answer.hear(bytes(delta({ content: "yes of course", reasoning_content: null, reasoning: "", tool_calls: [] })));
+    expect(answer.keptBlocks()).toBeDefined();
+  });
+
+  test("is not kept where there are several, or where its prompt is cut", () => {
+    for (const body of [{ n: 2 }, { truncate_prompt_tokens: 5 }]) {
+      const answer = heard(body);
+      answer.hear(bytes(delta({ content: "yes" })));
+      expect(answer.keptBlocks()).toBeUndefined();
+    }
+  });
+
+  test("is kept whatever does not change its text", () => {
+    const answer = heard({ logprobs: true, response_format: { type: "json_object" } });
+    answer.hear(bytes(delta({ content: "yes" })));
+    expect(answer.keptBlocks()).toBeDefined();
+  });
+
+  test("is not waited for where its tokens come later", () => {
+    const later = { tokensOf: async (): Promise<Uint32Array> => tokensOf([QUESTION]) };
+    const body = { model: "m", messages: [QUESTION] };
+    const answer = new HeardAnswer({ kind: "chat", body, identity: {}, tokens: later, blockTokens: BLOCK_TOKENS });
+    answer.hear(bytes(delta({ content: "yes" })));
+    expect(answer.keptBlocks()).toBeUndefined();
+  });
+});
+
+const open: { close(): unknown }[] = [];
+
+afterEach(async () => {
+  for (const each of open.splice(0).toReversed()) await each.close();
+});
+
+/** Events of a worker that holds nothing and has nothing to tell. */
+function silentEvents(): EventPlane {
+  const plane = new MemoryEventPlane();
+  plane.publisher("worker-1", { snapshot: () => ({ incarnation: "first", lastEventId: -1, runs: [] }) });
+  return plane;
+}
+
+async function gatewayWith(script: Script, events?: EventPlane): Promise<{ url: string; router: Router }> {
+  const worker = await scriptedWorker(script);
+  const router = new Router(createPolicy("kv-cost"), { blockTokens: BLOCK_TOKENS, maxReplicas: 2, maxBlocks: 1024 });
+  const decider = new LocalDecider({ router, ...(events !== undefined && { events: () => events }) });
+  decider.fleet.appeared({ name: "worker-1", url: worker.url });
+  const gateway = new Gateway({ decider, blockTokens: BLOCK_TOKENS, tokens: TOKENS });
+  open.push(worker, { close: () => decider.close() }, { close: () => gateway.close(0) });
+  return { url: await gateway.listen(), router };
+}
+
+const streams: Script = (_body, response) => {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  response.end(
+    delta({ role: "assistant", content: "" }) + WORDS.map((content) => delta({ content })).join("") + SSE_DONE,
+  );
+};
+
+const answersWhole: Script = (_body, response) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify({ choices: [{ index: 0, message: ANSWER, finish_reason: "stop" }] }));
+};
+
+async function ask(url: string, messages: readonly object[], stream: boolean): Promise<void> {
+  const body = JSON.stringify({ model: "m", messages, stream });
+  const response = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+  await response.text();
+}
+
+describe("the next turn of a conversation", () => {
+  const nextTurn = [QUESTION, ANSWER, { role: "user", content: "and the smallest" }];
+  const ofPrompt = Math.floor(tokensOf([QUESTION]).length / BLOCK_TOKENS) * BLOCK_TOKENS;
+  const ofBoth = Math.floor((tokensOf([QUESTION, ANSWER], true).length - 1) / BLOCK_TOKENS) * BLOCK_TOKENS;
+
+  async function predictedAfter(script: Script, stream: boolean, events?: EventPlane): Promise<number | undefined> {
+    const { url, router } = await gatewayWith(script, events);
+    await ask(url, [QUESTION], stream);
+    await ask(url, nextTurn, stream);
+    return router.log.latest(1)[0]?.predictedCachedTokens;
+  }
+
+  test("is expected to find the answer where it was given, streamed or whole", async () => {
+    expect(ofBoth).toBeGreaterThan(ofPrompt);
+    expect(await predictedAfter(streams, true)).toBe(ofBoth);
+    expect(await predictedAfter(answersWhole, false)).toBe(ofBoth);
+  });
+
+  test("is left to the events of a worker that sends them", async () => {
+    expect(await predictedAfter(streams, true, silentEvents())).toBe(ofPrompt);
+  });
+});
