@@ -141,6 +141,19 @@ export function chainHashes(
   }
 }
 
+/** How many of the first `blocks` of two prompts are the same: hashes are chained, so one in common is all before it. */
+export function commonPrefix(a: Uint32Array, b: Uint32Array, blocks: number): number {
+  let same = 0;
+  let other = Math.min(blocks, a.length >> 1, b.length >> 1) + 1;
+  while (other - same > 1) {
+    const middle = (same + other) >> 1;
+    const isSame = a[2 * middle - 2] === b[2 * middle - 2] && a[2 * middle - 1] === b[2 * middle - 1];
+    if (isSame) same = middle;
+    else other = middle;
+  }
+  return same;
+}
+
 export const ROOT_LO = 0x2545f491;
 export const ROOT_HI = 0x1ce4e5b9;
 

@@ -1,7 +1,7 @@
 import type { Account } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
 import { NO_REPLICA } from "./placement-view.ts";
-import { checkRequest, type RoutedRequest } from "./routed-request.ts";
+import type { RoutedRequest } from "./routed-request.ts";
 
 /** The rest of a request whose answer was cut: the prompt with what the client already has of the answer behind it. */
 export type Continuation = Pick<RoutedRequest, "promptTokens" | "sequence" | "blocks" | "maxOutputTokens">;
@@ -38,6 +38,8 @@ export interface OpenRequest {
   decision: number;
   decidedNs: Nanoseconds;
   predictedBlocks: number;
+  /** Blocks that others have computed there since, so that they stay whatever becomes of this one. */
+  provenBlocks: number;
   /** Whether the prediction counted on prompts that were still being computed, so that falling short proves nothing. */
   isPredictionOpen: boolean;
   hasFirstToken: boolean;
@@ -56,6 +58,7 @@ export function openRequest(request: RoutedRequest, nowNs: Nanoseconds): OpenReq
     decision: 0,
     decidedNs: nowNs,
     predictedBlocks: 0,
+    provenBlocks: 0,
     isPredictionOpen: false,
     hasFirstToken: false,
     continues: 0,
@@ -73,9 +76,7 @@ export function mayTryAgain(open: OpenRequest, ending: Ending, maxAttempts: numb
 /** Asks for the rest of a cut answer from now on. Somebody is reading it, so it waits behind nobody, and has met its deadline. */
 export function continueWith(open: OpenRequest, continuation: Continuation): void {
   const { deadlineNs: _, maxOutputTokens: __, ...request } = open.request;
-  const rest = { ...request, ...continuation, priority: Number.POSITIVE_INFINITY };
-  checkRequest(rest);
-  open.request = rest;
+  open.request = { ...request, ...continuation, priority: Number.POSITIVE_INFINITY };
   open.continues = open.decision;
   open.hasFirstToken = false;
 }

@@ -16,7 +16,8 @@ export interface Circumstances {
   readonly attempt: number;
   readonly expectedOutputTokens: number;
   readonly mayHold: boolean;
-  readonly match: Match;
+  /** Undefined where nobody is asked, because the request is refused. */
+  readonly match: Match | undefined;
   readonly tiersSeen: number;
   readonly activePrefix: Int32Array | undefined;
 }
@@ -97,10 +98,10 @@ export class PlacementView implements CandidateView {
     // Drawn from the request's name, not from a running generator: what else is routed does not change a request's luck.
     this.chance = mixPair(mixPair(this.#seed, hashString(request.id)), now.attempt);
     // The device lanes of a match come first and are numbered like replicas.
-    this.cachedBlocks = now.match.cached;
-    this.confirmedBlocks = now.match.confirmed;
+    this.cachedBlocks = now.match?.cached ?? this.#none;
+    this.confirmedBlocks = now.match?.confirmed ?? this.#none;
     this.activePrefixBlocks = now.activePrefix ?? this.#none;
-    if (now.tiersSeen > 1) this.#describeTiers(now.match, now.tiersSeen);
+    if (now.tiersSeen > 1 && now.match !== undefined) this.#describeTiers(now.match, now.tiersSeen);
   }
 
   /** A slower tier counts for what it holds beyond the faster ones; blocks are not added up over tiers. */

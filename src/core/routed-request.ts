@@ -24,9 +24,16 @@ export function checkRequest(request: RoutedRequest): void {
   if (problem !== undefined) throw new WarmpathError("WP_INVALID_INPUT", `request ${request.id}: ${problem}`);
 }
 
-function problemOf({ promptTokens, blocks, sequence, priority = 0 }: RoutedRequest): string | undefined {
-  if (!Number.isInteger(promptTokens) || promptTokens < 0) return `promptTokens must be whole, got ${promptTokens}`;
+function problemOf({
+  promptTokens,
+  blocks,
+  sequence,
+  priority = 0,
+  deadlineNs = 0,
+}: RoutedRequest): string | undefined {
+  if (!Number.isSafeInteger(promptTokens) || promptTokens < 0) return `promptTokens must be whole, got ${promptTokens}`;
   if (!Number.isInteger(blocks) || blocks < 0) return `blocks must be whole, got ${blocks}`;
   if (2 * blocks > sequence.length) return `blocks is ${blocks}, but the sequence has ${sequence.length / 2} hashes`;
+  if (Number.isNaN(deadlineNs)) return "deadlineNs must be a number";
   return Number.isNaN(priority) ? "priority must be a number" : undefined;
 }

@@ -1,4 +1,10 @@
-import { DEFAULT_WATERMARKS, type AdmissionMode, type QueueLimits, type Watermarks } from "./admission/types.ts";
+import {
+  DEFAULT_WATERMARKS,
+  type AdmissionMode,
+  type AdmissionRules,
+  type QueueLimits,
+  type Watermarks,
+} from "./admission/types.ts";
 import { NS_PER_SECOND, type Nanoseconds } from "./clock.ts";
 import type { DecisionLogOptions } from "./record/decision-log.ts";
 
@@ -30,6 +36,13 @@ export interface RouterOptions {
   readonly expectationNs?: Nanoseconds;
   /** Output length to plan with before any request has ended. */
   readonly expectedOutputTokens?: number;
+}
+
+/** What may change while requests are under way. */
+export interface RouterRules {
+  readonly admission: AdmissionRules;
+  readonly maxAttempts: number;
+  readonly inactivityNs: Nanoseconds;
 }
 
 /** KV size assumed of a replica without events that does not say how large its pool is. */

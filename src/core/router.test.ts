@@ -321,6 +321,37 @@ describe("Router", () => {
     expect(predicted({ replayDepth: 10, snapshot: false })).toBe(20 * BLOCK_TOKENS);
   });
 
+  it("keeps of a worker without events what others have computed, whoever else is cancelled", () => {
+    const own = new Router(createPolicy("kv-cost", {}), OPTIONS);
+    own.addReplica({ worker: "worker-1", kvBlocks: 1024 });
+    placed(own.offer(request("first", 1, 20), 0));
+    placed(own.offer(request("second", 1, 16), 1));
+    own.firstToken("second", MS);
+    own.ended("second", { outcome: "completed" }, 2 * MS);
+    own.ended("first", { outcome: "cancelled" }, 3 * MS);
+    expect(placed(own.offer(request("third", 1, 30), 4 * MS)).predictedCachedTokens).toBe(16 * BLOCK_TOKENS);
+  });
+
+  it("keeps what it has learned of a worker's cache when the worker says the same again", () => {
+    const own = new Router(createPolicy("kv-cost", {}), OPTIONS);
+    const replica = own.addReplica({ worker: "worker-1" });
+    const report = { running: 0, waiting: 0, kvUsage: 0, kvBlocks: 100 };
+    own.report(replica, report, 0);
+    const predicted = (id: string, topic: number, cachedTokens: number, nowNs: number): number => {
+      const place = placed(own.offer(request(id, topic, 50), nowNs));
+      own.firstToken(id, nowNs);
+      own.ended(id, { outcome: "completed", cachedTokens }, nowNs);
+      own.report(replica, report, nowNs);
+      return place.predictedCachedTokens;
+    };
+    predicted("a", 1, 0, 1);
+    predicted("b", 2, 0, 2);
+    // Both fit into what it says; it had forgotten the first.
+    expect(predicted("c", 1, 0, 3)).toBeGreaterThan(0);
+    predicted("d", 2, 49 * BLOCK_TOKENS, 4);
+    expect(predicted("e", 1, 0, 5)).toBeLessThan(49 * BLOCK_TOKENS);
+  });
+
   it("learns from reported cached tokens that a worker without events keeps less than it should", () => {
     router = new Router(createPolicy("kv-cost", {}), OPTIONS);
     const replica = router.addReplica({ worker: "opaque", kvBlocks: 100 });
@@ -375,12 +406,65 @@ describe("Router", () => {
     expect(router.accounting).toMatchObject({ completed: 2, unfinished: 1 });
   });
 
+  it("begins nothing after its deadline, whatever makes room for it", () => {
+    router = fleet("round-robin", {}, 1, 1);
+    placed(router.offer(request("a", 1, 4), 0));
+    router.offer(request("b", 2, 4, { deadlineNs: SECOND }), 1);
+    const effects = router.ended("a", { outcome: "completed" }, SECOND + 90 * MS);
+    expect(effects).toMatchObject([{ kind: "shed", request: "b", reason: { code: "deadline" } }]);
+  });
+
+  it("says how long a request might wait by the rules it came under", () => {
+    router = fleet("round-robin", { admission: { mode: "queue", queue: { maxRequests: 9, maxWaitNs: SECOND } } }, 1, 1);
+    placed(router.offer(request("a", 1, 4), 0));
+    router.offer(request("b", 2, 4), 0);
+    const queue = { maxRequests: 9, maxWaitNs: 60 * SECOND };
+    const admission = { mode: "queue", watermarks: FULL_AT_ITS_SLOTS, queue } as const;
+    router.setRules({ admission, maxAttempts: 1, inactivityNs: 600 * SECOND }, 1);
+    expect(router.tick(1.1 * SECOND)).toMatchObject([{ reason: { value: 1.1 * SECOND, threshold: SECOND } }]);
+    const late = router.offer(request("c", 3, 4, { deadlineNs: SECOND }), 2 * SECOND);
+    expect(late).toMatchObject([{ kind: "shed", reason: { code: "deadline", threshold: 0 } }]);
+  });
+
+  it("records a refusal with the refused request's own data", () => {
+    router = fleet("round-robin", { admission: { mode: "shed" } }, 1, 1);
+    placed(router.offer(request("a", 1, 4, { session: "alice", maxOutputTokens: 7 }), 0));
+    const [shed] = router.offer(request("b", 2, 4, { session: "bob", maxOutputTokens: 70 }), 1);
+    const [refused, before] = router.log.latest(2);
+    expect(shed).toMatchObject({ kind: "shed", decision: refused.decision });
+    expect(refused.expectedOutputTokens).toBe(70);
+    expect(refused.sessionKey).not.toBe(before.sessionKey);
+    expect(refused.chance).not.toBe(before.chance);
+  });
+
+  it("lets a replica prove itself by one request at a time, whatever else ends there", () => {
+    router = fleet("round-robin", {}, 1, 100);
+    for (let i = 0; i < 5; i++) placed(router.offer(request(`old-${i}`, i, 4), i));
+    router.setTrials(0, 1);
+    placed(router.offer(request("trial", 10, 4), 10));
+    for (let i = 0; i < 5; i++) router.ended(`old-${i}`, { outcome: "completed" }, 20);
+    expect(router.offer(request("next", 11, 4), 30)).toMatchObject([{ kind: "hold" }]);
+    expect(placed(router.ended("trial", { outcome: "completed" }, 40))).toMatchObject({ request: "next" });
+  });
+
+  it("refuses what it could not keep books of before it writes anything down", () => {
+    for (const wrong of [{ promptTokens: 2 ** 60 }, { deadlineNs: Number.NaN }]) {
+      expect(() => router.offer(request("a", 1, 4, wrong), 0)).toThrow(/request a/);
+    }
+    placed(router.offer(request("b", 1, 4), 0));
+    const continuation = { promptTokens: 64, sequence: new Uint32Array(0), blocks: 4 };
+    expect(() => router.ended("b", { outcome: "failed", continuation }, 1)).toThrow(/request b/);
+    router.ended("b", { outcome: "completed" }, 2);
+    expect(router.accounting).toMatchObject({ offered: 1, completed: 1, unfinished: 0 });
+  });
+
   it("changes its rules while requests wait: they are placed where there is room by the new ones", () => {
     router = fleet("round-robin", {}, 1, 1);
     placed(router.offer(request("a", 1, 4), 0));
     expect(router.offer(request("b", 2, 4), 1)).toMatchObject([{ kind: "hold" }]);
     const queue = { maxRequests: 1, maxWaitNs: SECOND };
-    const effects = router.setRules({ mode: "queue", watermarks: { batchSlotsFraction: 2 }, queue }, 1, 2);
+    const admission = { mode: "queue", watermarks: { batchSlotsFraction: 2 }, queue } as const;
+    const effects = router.setRules({ admission, maxAttempts: 1, inactivityNs: 600 * SECOND }, 2);
     expect(placed(effects)).toMatchObject({ request: "b" });
     expect(router.offer(request("c", 3, 4), 3)).toMatchObject([{ kind: "hold" }]);
     expect(router.offer(request("d", 4, 4), 4)).toMatchObject([{ kind: "shed", reason: { code: "queue-full" } }]);

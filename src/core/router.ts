@@ -1,15 +1,17 @@
 import { Admission } from "./admission/admission.ts";
 import { noEligibleWorkerReason } from "./admission/shed-reason.ts";
-import type { AdmissionRules, ShedReason } from "./admission/types.ts";
+import type { ShedReason } from "./admission/types.ts";
 import { Accounts, type Accounting } from "./accounts.ts";
 import type { Nanoseconds } from "./clock.ts";
+import { commonPrefix } from "./hash.ts";
 import type { Effect } from "./effects.ts";
+import { EligibleReplicas } from "./eligible-replicas.ts";
 import { WarmpathError } from "./errors.ts";
 import { Fleet } from "./fleet.ts";
 import type { FeedCounts, FeedState } from "./kv-index/event-feed.ts";
 import { EventFeeds } from "./kv-index/event-feeds.ts";
 import { KvIndex } from "./kv-index/kv-index.ts";
-import type { FeedCapabilities, KvEvent, ReplicaSnapshot } from "./kv-index/types.ts";
+import type { FeedCapabilities, KvEvent, Match, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
 import type { FirstToken, LoadDescription, ReportedLoad } from "./load/load-description.ts";
 import { firstTokenSignal, signalledLoad } from "./load/load-columns.ts";
@@ -23,9 +25,7 @@ import type { FilteredReplicas } from "./record/decision-record.ts";
 import type { ReplicaSpec, ReplicaState } from "./replica.ts";
 import { checkRequest, type RoutedRequest } from "./routed-request.ts";
 import { DEFAULT_KV_BLOCKS, resolveRouterOptions } from "./router-options.ts";
-import type { ResolvedRouterOptions, RouterOptions } from "./router-options.ts";
-
-const NO_NAMES: readonly string[] = [];
+import type { ResolvedRouterOptions, RouterOptions, RouterRules } from "./router-options.ts";
 
 /**
  * The hinge between what decides and what acts: owns index, load, policy and admission. It is told what happens, with the
@@ -42,13 +42,11 @@ export class Router {
   readonly #view: PlacementView;
   readonly #open = new Map<string, OpenRequest>();
   readonly #feeds: EventFeeds;
+  readonly #eligible = new EligibleReplicas();
+  readonly #isBusy = (replica: number): boolean => this.#admission.isBusy(replica);
   #options: ResolvedRouterOptions;
   #policy: Policy;
   #activePrefixes: ActivePrefixes | undefined;
-  #names: readonly string[] = [];
-  #readyReplicas: readonly number[] = [];
-  /** What most decisions filter: nobody but those who are not ready. */
-  #noneFiltered: FilteredReplicas = { notReady: NO_NAMES, tried: NO_NAMES, busy: NO_NAMES };
   #expectedOutputTokens: number;
 
   constructor(policy: Policy, options: RouterOptions) {
@@ -102,9 +100,10 @@ export class Router {
     }
   }
 
-  /** Changes who is let in, and how often a request is tried; what waits is looked at again. */
-  setRules(rules: AdmissionRules, maxAttempts: number, nowNs: Nanoseconds): Effect[] {
-    this.#admission.setRules(rules);
+  /** Changes who is let in, how often a request is tried and how long it counts; what waits is looked at again. */
+  setRules({ admission, maxAttempts, inactivityNs }: RouterRules, nowNs: Nanoseconds): Effect[] {
+    this.#admission.setRules(admission);
+    this.load.setInactivity(inactivityNs);
     this.#options = { ...this.#options, maxAttempts };
     return this.#drain(nowNs, []);
   }
@@ -114,7 +113,7 @@ export class Router {
     const replica = this.fleet.add(spec);
     this.load.addReplica(replica, spec);
     this.#view.lastChosen[replica] = 0;
-    this.#fleetChanged();
+    this.#eligible.changed(this.fleet);
     if (feed === undefined) this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
     else this.#feeds.add(replica, feed);
     return replica;
@@ -129,7 +128,7 @@ export class Router {
     this.#feeds.remove(replica);
     this.#admission.setTrials(replica, undefined);
     this.fleet.remove(replica);
-    this.#fleetChanged();
+    this.#eligible.changed(this.fleet);
     this.#policy.observe({ kind: "replica-reset", replica });
     for (const open of this.#open.values()) {
       if (open.replica === replica) open.replica = NO_REPLICA;
@@ -141,7 +140,7 @@ export class Router {
 
   setState(replica: number, state: ReplicaState, nowNs: Nanoseconds): Effect[] {
     this.fleet.setState(replica, state);
-    this.#fleetChanged();
+    this.#eligible.changed(this.fleet);
     return this.#shedWithoutWorkers(this.#drain(nowNs, []), nowNs);
   }
 
@@ -160,9 +159,7 @@ export class Router {
     const open = openRequest(request, nowNs);
     this.#open.set(request.id, open);
     // Whoever waits goes first; what still waits after that cannot be placed now, so the newcomer overtakes nobody.
-    const effects: Effect[] = [];
-    this.#expireQueue(nowNs, effects);
-    this.#drain(nowNs, effects);
+    const effects = this.#drain(nowNs, []);
     if (!this.#place(open, nowNs, effects)) this.#holdOrShed(open, nowNs, effects);
     return effects;
   }
@@ -179,7 +176,7 @@ export class Router {
     if (open !== undefined) open.hasFirstToken = true;
     const first = this.load.firstToken(nowNs, id);
     if (open === undefined || first === undefined) return [];
-    this.#sawFirstToken(open, first, nowNs);
+    this.#sawFirstToken(open, first, 1, nowNs);
     return this.#drain(nowNs, []);
   }
 
@@ -190,7 +187,7 @@ export class Router {
     const growth = this.load.grew(nowNs, id, tokens);
     if (growth === undefined || open === undefined) return [];
     const { firstToken, replica, sinceLastNs, meanwhile } = growth;
-    if (firstToken !== undefined) this.#sawFirstToken(open, firstToken, nowNs);
+    if (firstToken !== undefined) this.#sawFirstToken(open, firstToken, tokens, nowNs);
     const load = signalledLoad(this.load.columns, replica);
     this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs, meanwhile, load });
     return firstToken === undefined ? [] : this.#drain(nowNs, []);
@@ -200,6 +197,7 @@ export class Router {
   ended(id: string, ending: Ending, nowNs: Nanoseconds): Effect[] {
     const open = this.#open.get(id);
     if (open === undefined) return [];
+    if (ending.continuation !== undefined) checkRequest({ id, ...ending.continuation });
     this.#admission.queue.remove(id);
     this.#release(open, ending, nowNs);
     const effects: Effect[] = [];
@@ -238,9 +236,7 @@ export class Router {
     this.index.expire(nowNs);
     // Their drivers have gone quiet; the requests stay open, but no longer count as load.
     for (const id of this.load.expire(nowNs)) this.#forgetLoad(id);
-    const effects: Effect[] = this.#feeds.tick(nowNs);
-    this.#expireQueue(nowNs, effects);
-    return this.#drain(nowNs, effects);
+    return this.#drain(nowNs, this.#feeds.tick(nowNs));
   }
 
   /** How far the index can be trusted for a replica. */
@@ -257,50 +253,29 @@ export class Router {
     return this.load.describe(replica);
   }
 
-  /** Takes note of who is in the fleet and who is ready, so that no decision has to ask. */
-  #fleetChanged(): void {
-    const names: string[] = [];
-    for (const replica of this.fleet.indices()) names[replica] = this.fleet.name(replica);
-    this.#names = names;
-    const isReady = (replica: number): boolean => this.fleet.state(replica) === "ready";
-    this.#readyReplicas = this.fleet.indices().filter(isReady);
-    const notReady = this.fleet.indices().flatMap((replica) => (isReady(replica) ? [] : [names[replica]]));
-    this.#noneFiltered = { notReady, tried: NO_NAMES, busy: NO_NAMES };
-  }
-
   /** Tries to place a request now; false if it has to wait or be refused. */
   #place(open: OpenRequest, nowNs: Nanoseconds, effects: Effect[]): boolean {
     const { request } = open;
-    const filtered = this.#filter(open);
+    const filtered = this.#eligible.fill(this.#view, open.tried, this.#isBusy);
     if (this.#view.count === 0) return false;
-    const match = this.index.match(request.sequence, request.blocks);
-    this.#view.describe(request, {
-      nowNs,
-      attempt: open.attempts + 1,
-      expectedOutputTokens: Math.min(this.#expectedOutputTokens, request.maxOutputTokens ?? Infinity),
-      mayHold: this.#admission.mayHold,
-      match,
-      tiersSeen: this.index.tiersSeen,
-      activePrefix: this.#activePrefixes?.depths(request.sequence, request.blocks),
-    });
+    this.#describe(open, nowNs, this.index.match(request.sequence, request.blocks));
     const choice = this.#policy.choose(this.#view);
     if (choice.kind !== "place") return false;
     this.#commit(open, choice, filtered, nowNs, effects);
     return true;
   }
 
-  /** Fills the view's candidates: ready, not tried before, and not busy unless admission is left to the engines. */
-  #filter(open: OpenRequest): FilteredReplicas {
-    let tried = NO_NAMES;
-    let busy: string[] | undefined;
-    this.#view.clearCandidates();
-    for (const replica of this.#readyReplicas) {
-      if (open.tried.length > 0 && open.tried.includes(replica)) tried = [...tried, this.#names[replica]];
-      else if (this.#admission.isBusy(replica)) (busy ??= []).push(this.#names[replica]);
-      else this.#view.addCandidate(replica);
-    }
-    if (tried === NO_NAMES && busy === undefined) return this.#noneFiltered;
-    return { ...this.#noneFiltered, tried, busy: busy ?? NO_NAMES };
+  /** Fills the view with a request, and with who holds what of it where anybody is asked. */
+  #describe({ request, attempts }: OpenRequest, nowNs: Nanoseconds, match: Match | undefined): void {
+    this.#view.describe(request, {
+      nowNs,
+      attempt: attempts + 1,
+      expectedOutputTokens: Math.min(this.#expectedOutputTokens, request.maxOutputTokens ?? Infinity),
+      mayHold: this.#admission.mayHold,
+      match,
+      tiersSeen: this.index.tiersSeen,
+      activePrefix: match && this.#activePrefixes?.depths(request.sequence, request.blocks),
+    });
   }
 
   /** Choosing and reserving are one step: nobody else can decide in between. */
@@ -323,8 +298,8 @@ export class Router {
     const { inFlight, decoding } = this.load.columns;
     open.isPredictionOpen = inFlight[replica] > decoding[replica];
     const made: ChoiceMade = {
-      chosen: this.#names[replica],
-      runnerUp: choice.runnerUp < 0 ? null : this.#names[choice.runnerUp],
+      chosen: this.#eligible.names[replica],
+      runnerUp: choice.runnerUp < 0 ? null : this.#eligible.names[choice.runnerUp],
       margin: choice.margin,
       tied: choice.tied,
       indexState: this.indexState(replica),
@@ -339,18 +314,20 @@ export class Router {
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
     view.lastChosen[replica] = decision;
     this.#policy.observe({ kind: "placed", nowNs, replica });
+    this.#admission.placed(replica, request.id);
     open.attempts = attempt;
     open.heldNs = undefined;
     open.replica = replica;
     open.decision = decision;
     open.decidedNs = nowNs;
     open.predictedBlocks = predictedBlocks;
+    open.provenBlocks = 0;
     effects.push({ kind: "place", request: request.id, replica, decision, attempt, predictedCachedTokens });
   }
 
   #holdOrShed(open: OpenRequest, nowNs: Nanoseconds, effects: Effect[]): void {
     const { request } = open;
-    const ready = this.#ready(open.tried);
+    const ready = this.#eligible.ready(open.tried);
     const verdict = this.#admission.judge(open, request, ready, this.fleet.size, nowNs);
     if (verdict.kind === "refused") {
       this.#shed(open, verdict.reason, effects, nowNs);
@@ -365,8 +342,9 @@ export class Router {
   /** Ends a request with a refusal, which is a decision like any other and has a record. */
   #shed(open: OpenRequest, reason: ShedReason, effects: Effect[], nowNs: Nanoseconds): void {
     const { request } = open;
-    const filtered = this.#filter(open);
+    const filtered = this.#eligible.fill(this.#view, open.tried, this.#isBusy);
     this.#view.clearCandidates();
+    this.#describe(open, nowNs, undefined);
     const decision = this.log.nextDecision;
     this.#record(open, filtered, nowNs, NOBODY_CHOSEN, reason);
     this.#open.delete(request.id);
@@ -410,15 +388,22 @@ export class Router {
       predictedCachedTokens: choice.predictedCachedTokens,
       refusal,
     };
-    this.log.add(decision, view, this.#names, this.log.detail === "full" ? this.#policy.learned?.(view) : undefined);
+    this.log.add(
+      decision,
+      view,
+      this.#eligible.names,
+      this.log.detail === "full" ? this.#policy.learned?.(view) : undefined,
+    );
   }
 
-  /** Places what waits, in order of priority and arrival, as long as somebody can take it. */
+  /** Places what waits and still may, in order of priority and arrival, as long as somebody can take it. */
   #drain(nowNs: Nanoseconds, effects: Effect[]): Effect[] {
-    if (this.#admission.queue.size === 0) return effects;
+    if (this.queued === 0) return effects;
+    const expired = this.#admission.expire(this.#eligible.ready([]), nowNs);
+    for (const { item, reason } of expired) this.#shed(item, reason, effects, nowNs);
     this.#admission.queue.drain(({ item }) => {
       // The workers it could have waited for are gone: better the one that failed it than none.
-      if (item.tried.length > 0 && this.#ready(item.tried).length === 0) item.tried = [];
+      if (item.tried.length > 0 && this.#eligible.ready(item.tried).length === 0) item.tried = [];
       if (this.#place(item, nowNs, effects)) return "taken";
       // Without a candidate the rest cannot be placed either; a policy that holds one may still take another.
       return this.#view.count === 0 && item.tried.length === 0 ? "stop" : "kept";
@@ -428,7 +413,7 @@ export class Router {
 
   /** Without a worker to wait for, waiting is no better than the refusal a newcomer gets. */
   #shedWithoutWorkers(effects: Effect[], nowNs: Nanoseconds): Effect[] {
-    if (this.queued === 0 || this.#ready([]).length > 0) return effects;
+    if (this.queued === 0 || this.#eligible.ready([]).length > 0) return effects;
     const reason = noEligibleWorkerReason(this.fleet.size);
     this.#admission.queue.drain(({ item }) => {
       this.#shed(item, reason, effects, nowNs);
@@ -437,24 +422,26 @@ export class Router {
     return effects;
   }
 
-  #expireQueue(nowNs: Nanoseconds, effects: Effect[]): void {
-    if (this.queued === 0) return;
-    const expired = this.#admission.expire(this.#ready([]), nowNs);
-    for (const { item, reason } of expired) this.#shed(item, reason, effects, nowNs);
+  #sawFirstToken(open: OpenRequest, first: FirstToken, tokens: number, nowNs: Nanoseconds): void {
+    this.log.firstToken(open.decision, first.sincePlacedNs);
+    if (!this.#feeds.has(open.replica)) this.#computed(open.replica, open.request, nowNs);
+    this.#policy.observe(firstTokenSignal(this.load.columns, first, tokens, nowNs));
   }
 
-  #sawFirstToken(open: OpenRequest, first: FirstToken, nowNs: Nanoseconds): void {
-    this.log.firstToken(open.decision, first.sincePlacedNs);
-    // Without events this is the proof that the prompt is cached now, whatever became of others that expected it.
-    const { request } = open;
-    if (!this.#feeds.has(open.replica)) this.index.expect(open.replica, request.sequence, request.blocks, nowNs);
-    this.#policy.observe(firstTokenSignal(this.load.columns, first, nowNs));
+  /** Without events a first token is the proof that a prompt is cached now, whatever becomes of others that begin like it. */
+  #computed(replica: number, { sequence, blocks }: RoutedRequest, nowNs: Nanoseconds): void {
+    this.index.expect(replica, sequence, blocks, nowNs);
+    for (const { id, sequence: other } of this.load.underWay.at(replica)) {
+      const open = this.#open.get(id);
+      if (open !== undefined) open.provenBlocks = Math.max(open.provenBlocks, commonPrefix(other, sequence, blocks));
+    }
   }
 
   #release(open: OpenRequest, ending: Ending, nowNs: Nanoseconds): void {
     const reservation = this.load.ended(nowNs, open.request.id);
     const { replica, request } = open;
     if (replica === NO_REPLICA) return;
+    this.#admission.left(replica, request.id);
     this.#activePrefixes?.remove(replica, request.sequence, request.blocks);
     if (ending.cachedTokens !== undefined) {
       this.log.observed(open.decision, ending.cachedTokens);
@@ -466,7 +453,8 @@ export class Router {
     }
     if (!open.hasFirstToken && ending.outcome !== "completed") {
       // Nothing says that the prompt was computed there, so nobody shall be sent there for it.
-      this.index.retract(replica, request.sequence, open.predictedBlocks, request.blocks);
+      const from = Math.max(open.predictedBlocks, open.provenBlocks);
+      this.index.retract(replica, request.sequence, from, request.blocks);
     }
     if (reservation === undefined) return;
     const { outputTokens } = reservation;
@@ -481,7 +469,7 @@ export class Router {
     open.replica = NO_REPLICA;
     if (ending.continuation !== undefined) continueWith(open, ending.continuation);
     if (this.#place(open, nowNs, effects)) return true;
-    if (!this.#admission.mayHold || this.#ready(open.tried).length === 0) return false;
+    if (!this.#admission.mayHold || this.#eligible.ready(open.tried).length === 0) return false;
     this.#holdOrShed(open, nowNs, effects);
     return true;
   }
@@ -490,11 +478,8 @@ export class Router {
     const open = this.#open.get(id);
     if (open === undefined || open.replica === NO_REPLICA) return;
     this.#activePrefixes?.remove(open.replica, open.request.sequence, open.request.blocks);
+    this.#admission.left(open.replica, id);
+    open.tried = [...open.tried, open.replica];
     open.replica = NO_REPLICA;
-  }
-
-  /** Replicas that could be given work, but for those a request has tried. */
-  #ready(tried: readonly number[]): readonly number[] {
-    return this.#readyReplicas.filter((replica) => !tried.includes(replica));
   }
 }

@@ -278,4 +278,23 @@ describe("a fleet kept in step with discovery", () => {
     asked?.load({ running: 4, waiting: 1, kvUsage: 0.5 });
     expect(router.describeLoad(0).reported?.running).toBe(4);
   });
+
+  test("counts pools in the router's blocks, whatever an engine counts them in", () => {
+    const fleet = new FleetSync({ router, clock: { nowNs: () => nowNs }, carryOut: () => undefined });
+    fleet.appeared({ ...WORKER, kvBlocks: 1000, blockTokens: 2 * router.blockTokens });
+    expect(router.describeLoad(0).kvBlocks).toBe(2000);
+  });
+
+  test("counts a pool of tokens in the router's blocks", () => {
+    let asked: LoadListener | undefined;
+    const watch = (_: string, listener: LoadListener): { close: () => Promise<void> } => {
+      asked = listener;
+      return { close: () => Promise.resolve() };
+    };
+    const clock = { nowNs: () => nowNs };
+    const fleet = new FleetSync({ router, clock, carryOut: () => undefined, load: () => ({ watch }) });
+    fleet.appeared(WORKER);
+    asked?.load({ running: 0, waiting: 0, kvUsage: 0, kvBlocks: 64_000, blockTokens: 1 });
+    expect(router.describeLoad(0).kvBlocks).toBe(64_000 / router.blockTokens);
+  });
 });

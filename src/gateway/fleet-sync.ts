@@ -4,6 +4,7 @@ import type { Effect, Replay, Resync } from "../core/effects.ts";
 import { WarmpathError } from "../core/errors.ts";
 import type { FeedState } from "../core/kv-index/event-feed.ts";
 import type { ReplicaSpec, ReplicaState } from "../core/replica.ts";
+import type { ReportedLoad } from "../core/load/load-description.ts";
 import type { Router } from "../core/router.ts";
 import type { DiscoveredWorker, DiscoveryListener } from "../planes/discovery/types.ts";
 import type { EventAddress, EventListener, EventPlane, EventSubscription } from "../planes/event/types.ts";
@@ -166,7 +167,7 @@ export class FleetSync implements DiscoveryListener {
   #join(worker: DiscoveredWorker, dpRank: number): Member | undefined {
     const { router, clock, joined } = this.#options;
     const events = this.#eventsOf(worker);
-    const replica = this.#addReplica(specOf(worker, dpRank), events);
+    const replica = this.#addReplica(specOf(worker, dpRank, router.blockTokens), events);
     if (replica === undefined) return undefined;
     const member: Member = {
       worker,
@@ -249,8 +250,12 @@ export class FleetSync implements DiscoveryListener {
     };
   }
 
-  #report(member: Member, load: Parameters<Router["report"]>[1]): void {
-    if (!member.isGone) this.#options.router.report(member.replica, load, this.#options.clock.nowNs());
+  #report({ isGone, replica, worker }: Member, load: ReportedLoad): void {
+    if (isGone) return;
+    const { router, clock } = this.#options;
+    const { kvBlocks, blockTokens = worker.blockTokens, ...rest } = load;
+    const blocks = inBlocksOf(router.blockTokens, kvBlocks, blockTokens);
+    router.report(replica, { ...rest, kvBlocks: blocks }, clock.nowNs());
   }
 
   /** Everything was told and put in order, or the rest is known to be lost. */
@@ -323,8 +328,14 @@ export class FleetSync implements DiscoveryListener {
   }
 }
 
-function specOf(worker: DiscoveredWorker, dpRank: number): ReplicaSpec {
-  const { name, batchSlots, kvBlocks, stepTokens } = worker;
+/** A pool counted in blocks of another size. */
+function inBlocksOf(blockTokens: number, kvBlocks: number | undefined, countedIn = blockTokens): number | undefined {
+  return kvBlocks === undefined ? undefined : Math.max(1, Math.floor((kvBlocks * countedIn) / blockTokens));
+}
+
+function specOf(worker: DiscoveredWorker, dpRank: number, blockTokens: number): ReplicaSpec {
+  const { name, batchSlots, stepTokens } = worker;
+  const kvBlocks = inBlocksOf(blockTokens, worker.kvBlocks, worker.blockTokens);
   return {
     worker: name,
     dpRank,

@@ -1,9 +1,10 @@
-import type { AdmissionRules, ShedReason } from "../core/admission/types.ts";
+import type { ShedReason } from "../core/admission/types.ts";
 import { type Clock, NS_PER_MS } from "../core/clock.ts";
 import type { Place } from "../core/effects.ts";
 import { WarmpathError } from "../core/errors.ts";
 import type { Policy } from "../core/policy/types.ts";
 import type { Router } from "../core/router.ts";
+import type { RouterRules } from "../core/router-options.ts";
 import type { DiscoveredWorker } from "../planes/discovery/types.ts";
 import type { EventPlane } from "../planes/event/types.ts";
 import type { LoadPlane } from "../planes/load/types.ts";
@@ -115,8 +116,8 @@ export class LocalDecider implements Decider {
   }
 
   /** Changes who is let in and how often a request is tried, at run time. */
-  setRules(rules: AdmissionRules, maxAttempts: number): void {
-    this.#driver.setRules(rules, maxAttempts);
+  setRules(rules: RouterRules): void {
+    this.#driver.setRules(rules);
   }
 
   offer(request: OfferedRequest, decided: DecidedRequest): void {

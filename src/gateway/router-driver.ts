@@ -1,10 +1,11 @@
-import type { AdmissionRules, ShedReason } from "../core/admission/types.ts";
+import type { ShedReason } from "../core/admission/types.ts";
 import type { Clock, Nanoseconds } from "../core/clock.ts";
 import type { Effect, Place, Replay, Resync } from "../core/effects.ts";
 import type { Ending } from "../core/open-request.ts";
 import type { Policy } from "../core/policy/types.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
 import type { Router } from "../core/router.ts";
+import type { RouterRules } from "../core/router-options.ts";
 import { TimedPolicy } from "./timed-policy.ts";
 
 /** A request as the driver sees it: told where to go, or that it is turned away. */
@@ -73,8 +74,8 @@ export class RouterDriver {
     this.router.setPolicy(this.#policy);
   }
 
-  setRules(rules: AdmissionRules, maxAttempts: number): void {
-    this.carryOut(this.router.setRules(rules, maxAttempts, this.#clock.nowNs()));
+  setRules(rules: RouterRules): void {
+    this.carryOut(this.router.setRules(rules, this.#clock.nowNs()));
   }
 
   offer(request: RoutedRequest, driven: DrivenRequest): void {

@@ -24,11 +24,11 @@ sglang:max_running_requests{model_name="llama"} 256
 
 describe("an engine's load in its metrics", () => {
   test("is read by vLLM's names, added over its ranks", () => {
-    expect(engineLoadOf(VLLM)).toEqual({ running: 16, waiting: 3, kvUsage: 0.375, kvBlocks: 54_000 });
+    expect(engineLoadOf(VLLM)).toEqual({ running: 16, waiting: 3, kvUsage: 0.375, kvBlocks: 54_000, blockTokens: 16 });
   });
 
   test("is read for one rank", () => {
-    expect(engineLoadOf(VLLM, 1)).toEqual({ running: 4, waiting: 0, kvUsage: 0.25, kvBlocks: 27_000 });
+    expect(engineLoadOf(VLLM, 1)).toEqual({ running: 4, waiting: 0, kvUsage: 0.25, kvBlocks: 27_000, blockTokens: 16 });
   });
 
   test("is read under the name that older vLLMs have for the KV usage", () => {
@@ -37,7 +37,7 @@ describe("an engine's load in its metrics", () => {
   });
 
   test("is read by SGLang's names", () => {
-    const load = { running: 162, waiting: 2826, kvUsage: 0.28, batchSlots: 256, kvBlocks: 10_107 };
+    const load = { running: 162, waiting: 2826, kvUsage: 0.28, batchSlots: 256, kvBlocks: 10_107, blockTokens: 16 };
     expect(engineLoadOf(SGLANG)).toEqual(load);
   });
 

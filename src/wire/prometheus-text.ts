@@ -23,13 +23,13 @@ export function engineLoadOf(text: string, dpRank?: number): ReportedLoad | unde
   if (known === undefined) return undefined;
   const all = (name: string): Sample[] => samples.filter((sample) => sample.name === name);
   const batchSlots = known.batchSlots === undefined ? 0 : total(all(known.batchSlots));
-  const kvBlocks = known.kvBlocks(all);
+  const { kvBlocks, blockTokens } = known.pool(all);
   return {
     running: total(all(known.running)),
     waiting: total(all(known.waiting)),
     kvUsage: mean(known.kvUsage.map(all).find((found) => found.length > 0) ?? []),
     ...(batchSlots > 0 && { batchSlots }),
-    ...(kvBlocks > 0 && { kvBlocks }),
+    ...(kvBlocks > 0 && { kvBlocks, ...(blockTokens > 0 && { blockTokens }) }),
   };
 }
 
@@ -39,7 +39,8 @@ interface EngineNames {
   /** The newest name first. */
   readonly kvUsage: readonly string[];
   readonly batchSlots?: string;
-  readonly kvBlocks: (all: (name: string) => Sample[]) => number;
+  /** Blocks, and tokens in each; 0 where it does not say. */
+  readonly pool: (all: (name: string) => Sample[]) => { readonly kvBlocks: number; readonly blockTokens: number };
 }
 
 /** Names of vLLM's and SGLang's production metrics; `prometheus-text.test.ts` reads scrapes of both. */
@@ -49,16 +50,24 @@ const ENGINES: readonly EngineNames[] = [
     waiting: "vllm:num_requests_waiting",
     kvUsage: ["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"],
     // The pool's size is a label of a gauge that is always 1.
-    kvBlocks: (all) => sum(all("vllm:cache_config_info").map(({ labels }) => Number(labels["num_gpu_blocks"]))),
+    pool: (all) => {
+      const infos = all("vllm:cache_config_info").map(({ labels }) => labels);
+      const blockTokens = Number(infos[0]?.["block_size"]);
+      return {
+        kvBlocks: sum(infos.map((labels) => Number(labels["num_gpu_blocks"]))),
+        blockTokens: blockTokens > 0 ? blockTokens : 0,
+      };
+    },
   },
   {
     running: "sglang:num_running_reqs",
     waiting: "sglang:num_queue_reqs",
     kvUsage: ["sglang:token_usage"],
     batchSlots: "sglang:max_running_requests",
-    kvBlocks: (all) => {
-      const pageTokens = mean(all("sglang:page_size"));
-      return pageTokens > 0 ? Math.floor(total(all("sglang:max_total_num_tokens")) / pageTokens) : 0;
+    pool: (all) => {
+      const blockTokens = mean(all("sglang:page_size"));
+      const kvBlocks = blockTokens > 0 ? Math.floor(total(all("sglang:max_total_num_tokens")) / blockTokens) : 0;
+      return { kvBlocks, blockTokens };
     },
   },
 ];

@@ -25,6 +25,11 @@ export type Verdict<T> =
   | { readonly kind: "held"; readonly displaced?: { readonly item: T; readonly reason: ShedReason } }
   | { readonly kind: "refused"; readonly reason: ShedReason };
 
+interface Trial {
+  readonly most: number;
+  readonly ids: Set<string>;
+}
+
 /**
  * Whether work is taken, held or refused: the same for every policy. Owns the central queue and the watermarks, and gives every
  * refusal its reason and the time after which to come back.
@@ -32,8 +37,8 @@ export type Verdict<T> =
 export class Admission<T> {
   readonly queue: AdmissionQueue<T>;
   readonly #load: LoadModel;
-  /** Requests in flight that a replica on trial may have. */
-  readonly #trialLimits = new Map<number, number>();
+  /** Replicas that must prove themselves, with the requests by which they do. */
+  readonly #trials = new Map<number, Trial>();
   #mode: AdmissionMode;
   #watermarks: Watermarks;
 
@@ -61,10 +66,20 @@ export class Admission<T> {
     return this.#mode !== "engine" && isBusy(replica, this.#load.columns, this.#watermarks);
   }
 
-  /** Lets so many more requests onto a replica than it has now; undefined takes it off trial. */
+  /** Lets so many requests at a time onto a replica, beside those it has now; undefined takes it off trial. */
   setTrials(replica: number, requests: number | undefined): void {
-    if (requests === undefined) this.#trialLimits.delete(replica);
-    else this.#trialLimits.set(replica, this.#load.columns.inFlight[replica] + requests);
+    if (requests === undefined) this.#trials.delete(replica);
+    else this.#trials.set(replica, { most: requests, ids: new Set() });
+  }
+
+  /** A request was placed on a replica. */
+  placed(replica: number, id: string): void {
+    if (this.#trials.size > 0) this.#trials.get(replica)?.ids.add(id);
+  }
+
+  /** A request is no longer on its replica. */
+  left(replica: number, id: string): void {
+    if (this.#trials.size > 0) this.#trials.get(replica)?.ids.delete(id);
   }
 
   /** Judges a request that could not be placed; `ready` are the replicas that could serve it, `fleetSize` all there are. */
@@ -74,7 +89,7 @@ export class Admission<T> {
     const { id, deadlineNs } = applicant;
     const priority = applicant.priority ?? 0;
     if (deadlineNs !== undefined && deadlineNs <= nowNs) {
-      return { kind: "refused", reason: deadlineReason(0, deadlineNs - nowNs, this.#retryAfterMs(ready, nowNs)) };
+      return { kind: "refused", reason: deadlineReason(0, 0, this.#retryAfterMs(ready, nowNs)) };
     }
     const pushed = this.queue.push(item, { id, priority, nowNs, deadlineNs });
     if (pushed.kind === "queued") return { kind: "held" };
@@ -100,7 +115,7 @@ export class Admission<T> {
     const againMs = this.#retryAfterMs(ready, nowNs);
     return reason === "deadline" && entry.deadlineNs !== undefined
       ? deadlineReason(waitedNs, entry.deadlineNs - entry.queuedNs, againMs)
-      : queueTimeoutReason(waitedNs, this.queue.limits, againMs);
+      : queueTimeoutReason(waitedNs, entry.expiresNs - entry.queuedNs, againMs);
   }
 
   #overloaded(ready: readonly number[], fleetSize: number, nowNs: Nanoseconds): ShedReason {
@@ -114,9 +129,9 @@ export class Admission<T> {
   }
 
   #isAtTrialLimit(replica: number): boolean {
-    if (this.#trialLimits.size === 0) return false;
-    const limit = this.#trialLimits.get(replica);
-    return limit !== undefined && this.#load.columns.inFlight[replica] >= limit;
+    if (this.#trials.size === 0) return false;
+    const trial = this.#trials.get(replica);
+    return trial !== undefined && trial.ids.size >= trial.most;
   }
 
   /** When there is room again: for somebody who comes back, behind all that already wait. */

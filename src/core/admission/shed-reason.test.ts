@@ -79,7 +79,7 @@ describe("the queue's reasons", () => {
       "no worker was free by the request's deadlineNs: waited 300 ms and the limit is 250 ms",
     ],
     [
-      queueTimeoutReason(2_000 * NS_PER_MS, LIMITS, 500),
+      queueTimeoutReason(2_000 * NS_PER_MS, 2_000 * NS_PER_MS, 500),
       "no worker was free within maxWaitNs: waited 2000 ms and the limit is 2000 ms",
     ],
   ])("%o", (reason, message) => {

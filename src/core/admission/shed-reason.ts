@@ -59,11 +59,10 @@ export function deadlineReason(waitedNs: Nanoseconds, allowedNs: Nanoseconds, re
   return { code: "deadline", knob: "deadlineNs", value: waitedNs, threshold: allowedNs, retryAfterMs, message };
 }
 
-/** The request waited as long as the queue allows. */
-export function queueTimeoutReason(waitedNs: Nanoseconds, limits: QueueLimits, retryAfterMs: number): ShedReason {
-  const threshold = limits.maxWaitNs;
-  const message = `no worker was free within maxWaitNs: ${waited(waitedNs, threshold)}`;
-  return { code: "queue-timeout", knob: "maxWaitNs", value: waitedNs, threshold, retryAfterMs, message };
+/** The request waited as long as the queue allowed when it came. */
+export function queueTimeoutReason(waitedNs: Nanoseconds, allowedNs: Nanoseconds, retryAfterMs: number): ShedReason {
+  const message = `no worker was free within maxWaitNs: ${waited(waitedNs, allowedNs)}`;
+  return { code: "queue-timeout", knob: "maxWaitNs", value: waitedNs, threshold: allowedNs, retryAfterMs, message };
 }
 
 /** Filters left no candidate at all, which load has nothing to do with. */

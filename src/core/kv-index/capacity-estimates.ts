@@ -27,7 +27,9 @@ export class CapacityEstimates {
     return this.#kvBlocks.reduce((sum, blocks) => (blocks === Infinity ? sum : sum + blocks), 0);
   }
 
+  /** Takes a replica's KV size; what was learned about it stays unless the size is another. */
   set(replica: number, kvBlocks: number): void {
+    if (this.#kvBlocks[replica] === kvBlocks) return;
     this.#kvBlocks[replica] = kvBlocks;
     this.#believed[replica] = kvBlocks;
   }

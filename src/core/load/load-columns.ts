@@ -26,10 +26,15 @@ export function signalledLoad(columns: LoadColumns, replica: number): SignalledL
 }
 
 /** What policies hear of a first token. Field by field: copying the parts together takes longer than the rest of the call. */
-export function firstTokenSignal(columns: LoadColumns, first: FirstToken, nowNs: Nanoseconds): PolicySignal {
+export function firstTokenSignal(
+  columns: LoadColumns,
+  first: FirstToken,
+  tokens: number,
+  nowNs: Nanoseconds,
+): PolicySignal {
   const { replica, sincePlacedNs, promptTokens, prefillTokens, meanwhile } = first;
   const load = signalledLoad(columns, replica);
-  return { kind: "first-token", nowNs, replica, sincePlacedNs, promptTokens, prefillTokens, meanwhile, load };
+  return { kind: "first-token", nowNs, replica, sincePlacedNs, tokens, promptTokens, prefillTokens, meanwhile, load };
 }
 
 /** Zeroes all that is known of one replica, load and capacities alike. */

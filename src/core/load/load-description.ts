@@ -10,7 +10,9 @@ export interface ReportedLoad {
   /** Share of the device KV pool in use, 0 to 1. */
   readonly kvUsage: number;
   readonly batchSlots?: number | undefined;
+  /** The pool, in blocks of `blockTokens`, or of the router's own where the engine does not say. */
   readonly kvBlocks?: number | undefined;
+  readonly blockTokens?: number | undefined;
 }
 
 /** What the router itself believes, as the columns have it. */

@@ -34,7 +34,7 @@ export class LoadModel {
   readonly drainRates: DrainRates;
   readonly underWay: PromptsUnderWay;
   readonly #blockTokens: number;
-  readonly #inactivityNs: Nanoseconds;
+  #inactivityNs: Nanoseconds;
   readonly #members: (Member | undefined)[];
   readonly #reservations: Map<string, Reservation> = new Map();
   readonly #activity: ActivityList = new ActivityList();
@@ -218,6 +218,11 @@ export class LoadModel {
       this.drainRates.requestCompleted(replica, nowNs, reservation.blocks - reservation.cachedBlocks);
     this.#release(nowNs, reservation);
     return { replica, promptTokens, cachedTokens, outputTokens, placedNs, firstTokenNs };
+  }
+
+  /** Changes how long a request may be silent. */
+  setInactivity(inactivityNs: Nanoseconds): void {
+    this.#inactivityNs = inactivityNs;
   }
 
   /** Releases what has been silent for `inactivityNs`, the longest silent first; a long but lively request stays. */

@@ -26,6 +26,11 @@ export class PromptsUnderWay {
     this.#prompts[replica].length = 0;
   }
 
+  /** Those of one replica. */
+  at(replica: number): readonly Reservation[] {
+    return this.#prompts[replica];
+  }
+
   /** How many of the first `blocks` of a prompt none of those under way is to compute. */
   settledBlocks(replica: number, sequence: Uint32Array, blocks: number): number {
     let settled = blocks;

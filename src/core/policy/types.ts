@@ -97,6 +97,8 @@ export type PolicySignal =
       readonly nowNs: Nanoseconds;
       readonly replica: number;
       readonly sincePlacedNs: Nanoseconds;
+      /** Those that came with it; where an answer came whole, the time is not that of its first one. */
+      readonly tokens: number;
       readonly promptTokens: number;
       readonly prefillTokens: number;
       /** What the replica computed since the request was placed, its prompt included. */

@@ -165,6 +165,24 @@ describe("warmpath", () => {
     expect(chosen([{ name: "slow" }, { name: "fast", inFlight: 1, decoding: 1 }], REQUEST, policy)).toBe("fast");
   });
 
+  it("takes the time of a whole answer for nobody's first token", () => {
+    const priceAfter = (tokens: number): number => {
+      const policy = createPolicy("warmpath");
+      const load = { inFlight: 1, decoding: 1, contextTokens: 1_000 };
+      const prompt = {
+        promptTokens: 1_000,
+        prefillTokens: 1_000,
+        meanwhile: { tokens: 1_000, pairs: 5e5, batches: 1 },
+      };
+      const signal = { kind: "first-token", replica: 0, sincePlacedNs: 5e9, ...prompt, load } as const;
+      for (let i = 0; i < 200; i++) policy.observe({ ...signal, nowNs: i * 6e9, tokens });
+      return terms(policy, { name: "a" })["own prompt"];
+    };
+    const untaught = terms(createPolicy("warmpath"), { name: "a" })["own prompt"];
+    expect(priceAfter(500)).toBe(untaught);
+    expect(priceAfter(1)).toBeGreaterThan(10 * untaught);
+  });
+
   it("explains a decision by what it knew then, whatever it has learned since", () => {
     const policy = createPolicy("warmpath");
     const view = candidateView(REQUEST, [{ name: "a", inFlight: 2, decoding: 1, pendingPrefillTokens: 500 }]);

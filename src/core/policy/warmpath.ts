@@ -10,7 +10,7 @@
  * - prompts to come: what is computed once more though somebody holds it makes those later who come meanwhile;
  * - own decode: expected answer × step time with this request in the batch;
  * - delay of others: its prompt stops everyone who decodes there, and every step of its answer makes theirs longer;
- * - eviction: where the pool is full, what it stores pushes out as much, which somebody would have reused as often as prompts
+ * - eviction: what it stores pushes out as much sooner or later, which somebody would have reused as often as prompts
  *   are cached at all;
  * - shared batch: prompts that are computed together stop those who decode once.
  *
@@ -225,8 +225,9 @@ class Warmpath implements Policy {
       }
       case "first-token": {
         const { replica, promptTokens, prefillTokens, meanwhile: prefill, sincePlacedNs: tookNs, load } = signal;
-        this.#prompts.firstToken(replica, signal.nowNs, tookNs);
         this.#hitShare += HIT_GAIN * (1 - prefillTokens / Math.max(1, promptTokens) - this.#hitShare);
+        if (signal.tokens > 1) return;
+        this.#prompts.firstToken(replica, signal.nowNs, tookNs);
         // With prompts still pending, some of the time went into those, and nobody knows how much.
         if (load.inFlight > load.decoding) return;
         const sequences = load.decoding - 1;

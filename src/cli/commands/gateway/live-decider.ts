@@ -29,7 +29,7 @@ export function applyToDecider(parts: DeciderParts, before: GatewaySettings, aft
   if (before.policy !== after.policy || !isDeepStrictEqual(before.set, after.set)) {
     decider.setPolicy(createPolicyFrom(after));
   }
-  decider.setRules(rulesFrom(after), after.maxAttempts);
+  decider.setRules(rulesFrom(after));
   decider.retryBudget.configure(retryBudgetFrom(after));
   if (before.healthSeconds !== after.healthSeconds) monitor.setIntervalMs(after.healthSeconds * 1000);
   discovery.named.replace(workersFrom(after.worker));

@@ -1,38 +1,47 @@
-import type { AdmissionRules, Watermarks } from "../../../core/admission/types.ts";
+import type { Watermarks } from "../../../core/admission/types.ts";
 import { DEFAULT_WATERMARKS } from "../../../core/admission/types.ts";
 import { NS_PER_SECOND } from "../../../core/clock.ts";
 import { WarmpathError } from "../../../core/errors.ts";
 import { createPolicy } from "../../../core/policy/registry.ts";
 import type { Policy } from "../../../core/policy/types.ts";
 import { Router } from "../../../core/router.ts";
+import type { RouterRules } from "../../../core/router-options.ts";
 import type { RetryBudgetOptions } from "../../../gateway/retry-budget.ts";
 import type { GatewaySettings } from "./settings.ts";
 
 /** Candidate rows per record that there is room for on average; a larger fleet keeps fewer full records. */
 const ROWS_PER_RECORD = 64;
+/** By how much the router waits longer than the gateway, which looks at its deadlines only every now and then. */
+const SPARE_SECONDS = 60;
 const WATERMARKS = ["batchSlotsFraction", "prefillTokens", "prefillStepFraction", "kvBlocksFraction"];
 
 /** The router that the settings describe. */
 export function createRouter(settings: GatewaySettings): Router {
-  const { blockTokens, maxWorkers, indexBlocks, records, recordsKept, seed, maxAttempts } = settings;
+  const { blockTokens, maxWorkers, indexBlocks, records, recordsKept, seed } = settings;
   const candidateRows = recordsKept * Math.min(maxWorkers, ROWS_PER_RECORD);
   return new Router(createPolicyFrom(settings), {
     blockTokens,
     maxReplicas: maxWorkers,
     maxBlocks: indexBlocks,
-    maxAttempts,
     seed,
     records: { detail: records, capacity: recordsKept, candidateRows },
-    admission: rulesFrom(settings),
+    ...rulesFrom(settings),
   });
 }
 
-/** Who is let in. */
-export function rulesFrom(settings: GatewaySettings): AdmissionRules {
+/** Who is let in, how often a request is tried, and how long one counts that nothing is heard of. */
+export function rulesFrom(settings: GatewaySettings): RouterRules {
+  const { admission: mode, watermark, queueRequests, queueSeconds, maxAttempts } = settings;
+  const { firstByteSeconds, gapSeconds, answerSeconds } = settings;
   return {
-    mode: settings.admission,
-    watermarks: watermarksFrom(settings.watermark, DEFAULT_WATERMARKS[settings.admission]),
-    queue: { maxRequests: settings.queueRequests, maxWaitNs: settings.queueSeconds * NS_PER_SECOND },
+    admission: {
+      mode,
+      watermarks: watermarksFrom(watermark, DEFAULT_WATERMARKS[mode]),
+      queue: { maxRequests: queueRequests, maxWaitNs: queueSeconds * NS_PER_SECOND },
+    },
+    maxAttempts,
+    // As long as the gateway itself waits for a worker, the worker is at work.
+    inactivityNs: (Math.max(firstByteSeconds, gapSeconds, answerSeconds) + SPARE_SECONDS) * NS_PER_SECOND,
   };
 }
 

@@ -25,6 +25,7 @@ export function workerWords(fleet: FleetConfig): string[] {
           ...flag("--speculative-model", `${speculation.model}${speculation.weights === "fp8" ? "-FP8" : ""}`),
           ...flag("--num-speculative-tokens", speculation.drafts),
           ...flag("--speculative-acceptance", speculation.acceptanceMean),
+          ...flag("--speculative-acceptance-deviation", speculation.acceptanceDeviation),
         ]),
   ];
 }

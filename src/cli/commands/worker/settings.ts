@@ -52,6 +52,9 @@ const settingsSchema = z.strictObject({
   speculativeAcceptance: numberOf(z.number().gt(0).lt(1))
     .default(0.7)
     .describe("mean share of drafts that are accepted"),
+  speculativeAcceptanceDeviation: numberOf(z.number().min(0).lt(0.5))
+    .optional()
+    .describe("how far that share differs between requests; 0.1 unless told, less where the mean is near 0 or 1"),
   publishEventsAndMetrics: z.boolean().default(true).describe("publish KV events and load over HTTP"),
   eventBufferMaxSize: numberOf(z.int().min(0))
     .default(0)
@@ -107,6 +110,7 @@ export interface WorkerSettings {
   readonly speculativeModel?: string | undefined;
   readonly numSpeculativeTokens: number;
   readonly speculativeAcceptance: number;
+  readonly speculativeAcceptanceDeviation?: number | undefined;
   readonly publishEventsAndMetrics: boolean;
   readonly eventBufferMaxSize: number;
   readonly eventPlane: string;

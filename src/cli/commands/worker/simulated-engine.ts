@@ -17,6 +17,7 @@ export interface SimulatedEngine {
 /** Tokens in a block where no flag says so: what each engine does by itself, and for SGLang a page that is not one token. */
 const BLOCK_TOKENS: Readonly<Record<WorkerSettings["engine"], number>> = { vllm: 16, trtllm: 32, sglang: 16 };
 
+/** How far requests differ in how predictable they are, unless nearly all or none of them is. */
 const ACCEPTANCE_DEVIATION = 0.1;
 
 /** Flags whose names differ from those in the engine's own complaints. */
@@ -94,9 +95,15 @@ function fleetOf(settings: WorkerSettings): FleetConfig {
             kv: dtype === "auto" ? "bf16" : dtype,
             drafts: settings.numSpeculativeTokens,
             acceptanceMean: settings.speculativeAcceptance,
-            acceptanceDeviation: ACCEPTANCE_DEVIATION,
+            acceptanceDeviation:
+              settings.speculativeAcceptanceDeviation ?? usualDeviation(settings.speculativeAcceptance),
           },
   };
+}
+
+/** A Beta distribution is never as wide as a coin that falls with the same mean. */
+function usualDeviation(mean: number): number {
+  return Math.min(ACCEPTANCE_DEVIATION, Math.sqrt(mean * (1 - mean)) / 2);
 }
 
 /** Checkpoints say in their name when they are quantized. */

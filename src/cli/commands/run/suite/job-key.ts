@@ -23,7 +23,7 @@ const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 
 /** Names results by what they follow from: equal keys, equal results. */
 export class JobKeys {
-  readonly #files: readonly { readonly path: string; readonly hash: string }[];
+  readonly #files: readonly CodeFile[];
   readonly #policies: readonly string[];
   readonly #codeOf = new Map<string, string>();
 
@@ -35,7 +35,10 @@ export class JobKeys {
       .filter((path) => JUDGING_CODE.some((part) => path.startsWith(`${part}/`) || path.startsWith(`${part}.`)))
       .filter((path) => /\.(js|ts)$/.test(path) && !/\.(test|d)\.ts$/.test(path))
       .sort()
-      .map((path) => ({ path, hash: sha256(readFileSync(join(ROOT, path))) }));
+      .map((path) => {
+        const content = readFileSync(join(ROOT, path), "utf8");
+        return { path, hash: sha256(content), imports: importsOf(content) };
+      });
   }
 
   /** The key of a result that a policy and this setting lead to. */
@@ -46,16 +49,43 @@ export class JobKeys {
   #code(policy: string): string {
     const known = this.#codeOf.get(policy);
     if (known !== undefined) return known;
-    const others = this.#policies.filter((name) => name !== policy);
-    const isOwn = (path: string): boolean =>
-      relative("core/policy", path) === basename(path) && others.some((name) => basename(path).startsWith(name));
-    const kept = this.#files.filter(({ path }) => !isOwn(path));
+    const others = this.#policies.filter((name) => name !== policy && !this.#isUsedByOthers(name));
+    const kept = this.#files.filter(({ path }) => !others.some((name) => isCodeOf(name, path)));
     const code = sha256(kept.map(({ path, hash }) => `${path} ${hash}`).join("\n"));
     this.#codeOf.set(policy, code);
     return code;
   }
+
+  /** Whether any code but the registry, which names all policies, imports a policy's own. */
+  #isUsedByOthers(policy: string): boolean {
+    const own = this.#files.filter(({ path }) => isCodeOf(policy, path)).map(({ path }) => moduleName(path));
+    return this.#files.some(
+      ({ path, imports }) =>
+        !isCodeOf(policy, path) && moduleName(path) !== "registry" && imports.some((name) => own.includes(name)),
+    );
+  }
 }
 
-function sha256(content: string | Buffer): string {
+/** Whether a file is a policy's own: beside the others, and called like it. */
+function isCodeOf(policy: string, path: string): boolean {
+  return relative("core/policy", path) === basename(path) && basename(path).startsWith(policy);
+}
+
+interface CodeFile {
+  readonly path: string;
+  readonly hash: string;
+  /** Names of the modules it imports, without their folders. */
+  readonly imports: readonly string[];
+}
+
+function importsOf(content: string): string[] {
+  return [...content.matchAll(/ from "(\.[^"]+)"/g)].map(([, path]) => moduleName(path));
+}
+
+function moduleName(path: string): string {
+  return basename(path).replace(/\.(js|ts)$/, "");
+}
+
+function sha256(content: string): string {
   return createHash("sha256").update(content).digest("hex");
 }
