@@ -62,6 +62,11 @@ export function registerFleetGauges(registry: Registry, { router, clock, lastEve
   );
   perWorker("worker_context_tokens", "Context tokens being decoded.", (replica) => columns.contextTokens[replica]);
   perWorker("worker_active_blocks", "KV blocks of requests in flight.", (replica) => columns.activeBlocks[replica]);
+  perWorker(
+    "worker_new_blocks",
+    "Of those, the ones that no two requests share.",
+    (replica) => columns.newBlocks[replica],
+  );
   const reported = (replica: number): { running: number; waiting: number; kvUsage: number } | undefined =>
     router.describeLoad(replica).reported;
   perWorker("worker_reported_running", "Requests in the engine's batch, by its own word.", (r) => reported(r)?.running);
