@@ -33,6 +33,14 @@ export interface EngineGrowth {
   readonly tokens: number;
 }
 
+/** What an engine has done for a request that is not over. */
+export interface EngineProgress {
+  readonly outputTokens: number;
+  readonly cachedTokens: number;
+  /** End of the last step, in which it had its last token unless it waits again. */
+  readonly lastStepNs: Nanoseconds;
+}
+
 /** What an engine knows of a request at its end. */
 export interface EngineFinish {
   readonly key: number;

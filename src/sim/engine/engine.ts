@@ -7,6 +7,7 @@ import { emptyList } from "./empty-list.ts";
 import {
   type EngineFinish,
   type EngineGrowth,
+  type EngineProgress,
   type EngineRequest,
   type EngineSignal,
   requireTokens,
@@ -230,14 +231,17 @@ export class Engine {
     return true;
   }
 
-  /** Tokens a request has by now; 0 if it is not here. */
-  outputOf(key: number, nowNs: Nanoseconds): number {
+  /** How far a request is by now; undefined if it is not here. */
+  progressOf(key: number, nowNs: Nanoseconds): EngineProgress | undefined {
     const sequence = this.#byKey.get(key);
-    if (sequence === undefined) return 0;
-    if (sequence.state !== "decoding" || this.#speculative !== undefined) return sequence.generated;
-    const generated = this.#scheduler.batch.generatedOf(sequence);
-    if (!this.#stretch.isUnderWay || !this.#stretch.isRun) return generated;
-    return generated + Math.max(0, this.#stretch.stepsOverBy(nowNs) - this.#stretch.done);
+    if (sequence === undefined) return undefined;
+    const stretch = this.#stretch;
+    const isRunning = stretch.isUnderWay && stretch.isRun;
+    const more = isRunning ? Math.max(0, stretch.stepsOverBy(nowNs) - stretch.done) : 0;
+    const lastStepNs = isRunning ? stretch.timeAfter(stretch.done + more) : stretch.clock.nowNs;
+    const isInBatch = sequence.state === "decoding" && this.#speculative === undefined;
+    const outputTokens = isInBatch ? this.#scheduler.batch.generatedOf(sequence) + more : sequence.generated;
+    return { outputTokens, cachedTokens: Math.max(0, sequence.cachedTokens), lastStepNs };
   }
 
   /** Ends the stretch under way; what came of it is in `effects`. */
@@ -274,11 +278,8 @@ export class Engine {
   snapshot(nowNs: Nanoseconds): ReplicaSnapshot {
     this.advanceTo(nowNs);
     this.#takeBlocksInFlight(nowNs);
-    return {
-      incarnation: this.#events.incarnation,
-      lastEventId: this.#events.lastEventId,
-      runs: this.#scheduler.snapshotRuns(),
-    };
+    const { incarnation, lastEventId } = this.#events;
+    return { incarnation, lastEventId, runs: this.#scheduler.snapshotRuns() };
   }
 
   /** Forgets everything cached that no request holds; what is held is forgotten by nobody. */
@@ -460,8 +461,8 @@ export class Engine {
   }
 
   #dropCancelled(nowNs: Nanoseconds): void {
-    const scheduler = this.#scheduler;
     if (this.#cancelled === 0) return;
+    const scheduler = this.#scheduler;
     this.#cancelled = 0;
     for (const sequence of scheduler.running.filter((s) => s.isCancelled)) {
       if (sequence.state === "decoding") scheduler.leaveBatch(sequence);
@@ -481,8 +482,7 @@ export class Engine {
 
   #findNextChange(): void {
     const stretch = this.#stretch;
-    const { done } = stretch;
-    const left = stretch.steps - 1 - done;
+    const left = stretch.steps - 1 - stretch.done;
     if (!stretch.isRun || left <= 0) {
       this.#nextChangeNs = Number.POSITIVE_INFINITY;
       return;
@@ -491,10 +491,10 @@ export class Engine {
     // Blocks taken for the coming step may cost others theirs, and that is known when it ends.
     const isTaking = this.#blocksTakenFor !== batch.step && batch.needingBlock(0).length > 0;
     if (isTaking && this.#options.profile.eventFlush === "async") {
-      this.#nextChangeNs = stretch.timeAfter(done) + 1;
+      this.#nextChangeNs = stretch.timeAfter(stretch.done) + 1;
       return;
     }
     const boundary = isTaking || this.#events.hasPending ? 1 : batch.nextBoundary(0, left);
-    this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : stretch.timeAfter(done + boundary);
+    this.#nextChangeNs = boundary > left ? Number.POSITIVE_INFINITY : stretch.timeAfter(stretch.done + boundary);
   }
 }

@@ -5,7 +5,7 @@ import type { KeptBlocks } from "../../core/open-request.ts";
 import { type RequestRecord, RUN_NUMBERS, UNAVAILABLE } from "../../core/request-record.ts";
 import type { ShedReason } from "../../core/admission/types.ts";
 import type { WorkloadRequest } from "../../workload/request.ts";
-import type { EngineFinish } from "../engine/engine-request.ts";
+import type { EngineFinish, EngineProgress } from "../engine/engine-request.ts";
 
 /** One request on its way through the fleet. */
 export class Flight {
@@ -28,6 +28,8 @@ export class Flight {
   outputTokens = 0;
   /** When the engine had its last token. */
   lastNs: Nanoseconds | undefined;
+  /** When it had its last token of those it got, where it did not get all. */
+  brokenOffNs: Nanoseconds | undefined;
   cachedTokens = 0;
   /** Of its output, what no report of growth has counted. */
   unreportedTokens = 0;
@@ -61,6 +63,14 @@ export class Flight {
     this.tokenRuns = finish.tokenRuns;
   }
 
+  /** Takes down how far it was when it was no longer waited for; nothing if no engine had it. */
+  noteProgress(progress: EngineProgress | undefined): void {
+    if (progress === undefined) return;
+    this.outputTokens = progress.outputTokens;
+    this.cachedTokens = progress.cachedTokens;
+    this.brokenOffNs = progress.lastStepNs;
+  }
+
   /** Notes what whoever heard the answer can tell of the cache; the last token was sampled and never computed. */
   keep(blockTokens: number): void {
     const blocks = fullBlocks(this.request.promptTokens + this.outputTokens - 1, blockTokens);
@@ -69,8 +79,10 @@ export class Flight {
 
   /** The request's record; token times reach the client `toClientNs` after the engine has them. */
   record(toClientNs: Nanoseconds): RequestRecord {
-    const { request, firstNs, lastNs, tokenRuns } = this;
+    const { request, firstNs, tokenRuns } = this;
     const firstContentNs = firstNs === undefined ? undefined : firstNs + toClientNs;
+    // Without a first token there is no last one, whatever a preempted prompt had been through.
+    const lastNs = firstNs === undefined ? undefined : (this.lastNs ?? this.brokenOffNs);
     const hasTimes = tokenRuns !== undefined && tokenRuns.length > 0;
     return {
       id: this.id,
@@ -81,12 +93,12 @@ export class Flight {
       placedNs: this.placedNs,
       firstByteNs: firstContentNs,
       firstContentNs,
-      lastContentNs: lastNs === undefined || firstNs === undefined ? undefined : lastNs + toClientNs,
+      lastContentNs: lastNs === undefined ? undefined : lastNs + toClientNs,
       endNs: this.endNs,
       promptTokens: request.promptTokens,
       outputTokens: this.outputTokens,
       predictedCachedTokens: this.predictedCachedTokens ?? UNAVAILABLE,
-      observedCachedTokens: firstNs === undefined || lastNs === undefined ? UNAVAILABLE : this.cachedTokens,
+      observedCachedTokens: lastNs === undefined ? UNAVAILABLE : this.cachedTokens,
       worker: this.workerName,
       attempts: this.attempts,
       account: this.account,

@@ -282,7 +282,15 @@ describe("clients", () => {
     expect(result.accounting.unfinished).toBeGreaterThan(0);
     const unfinished = result.records.filter(({ account }) => account === "unfinished");
     expect(unfinished.every(({ endNs }) => endNs === undefined)).toBe(true);
-    expect(unfinished.some(({ outputTokens }) => outputTokens > 0)).toBe(true);
+    const begun = unfinished.filter(({ outputTokens }) => outputTokens > 0);
+    expect(begun.length).toBeGreaterThan(0);
+    for (const { firstContentNs = NaN, lastContentNs = NaN, observedCachedTokens } of begun) {
+      // Its tokens came until the end, a step more or less, and not all of them with the first.
+      expect(lastContentNs).toBeGreaterThanOrEqual(firstContentNs);
+      expect(result.endNs - lastContentNs).toBeLessThan(NS_PER_SECOND / 5);
+      expect(observedCachedTokens).toBeGreaterThanOrEqual(0);
+    }
+    expect(begun.some((r) => (r.lastContentNs ?? 0) > (r.firstContentNs ?? 0))).toBe(true);
   });
 
   it("give up after a time, which frees the worker", () => {

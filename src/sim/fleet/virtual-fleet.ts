@@ -398,7 +398,7 @@ class VirtualFleet {
     if (flight.isInEngine) {
       const worker = this.#workers[flight.worker];
       this.#advance(worker);
-      flight.outputTokens = worker.engine.outputOf(flight.index, nowNs);
+      flight.noteProgress(worker.engine.progressOf(flight.index, nowNs));
       this.#settle(flight);
       worker.engine.cancel(flight.index, nowNs);
       this.#takeFinished(worker, worker.engine.effects.finished);
@@ -414,7 +414,7 @@ class VirtualFleet {
     const { engine, replica, index } = worker;
     const nowNs = this.#nowNs;
     const lost = this.#flights.filter((flight) => flight.isInEngine && flight.worker === index);
-    for (const flight of lost) if (!flight.isSettled) flight.outputTokens = engine.outputOf(flight.index, nowNs);
+    for (const flight of lost) if (!flight.isSettled) flight.noteProgress(engine.progressOf(flight.index, nowNs));
     worker.die(nowNs);
     this.#noteNews(worker);
     this.#carryOut(this.#router.removeReplica(replica, nowNs));
@@ -481,7 +481,7 @@ class VirtualFleet {
     for (const flight of this.#flights) {
       if (flight.isSettled) continue;
       flight.account = "unfinished";
-      if (flight.isInEngine) flight.outputTokens = this.#workers[flight.worker].engine.outputOf(flight.index, endNs);
+      if (flight.isInEngine) flight.noteProgress(this.#workers[flight.worker].engine.progressOf(flight.index, endNs));
     }
     for (const worker of this.#workers) {
       worker.engine.settleAt(endNs);
