@@ -113,6 +113,37 @@ describe("workers that describe themselves", () => {
     expect(world.heard).toEqual([["appeared", other]]);
   });
 
+  test.each(["foreign", "unreachable"] as const)("that changed are told of when they are %s", async (kind) => {
+    vi.useFakeTimers();
+    const world = new World(WORKER);
+    const starting = world.start(10);
+    world.answers[0]({ kind: "foreign" });
+    const watch = await starting;
+    const moved = { ...WORKER, url: "http://b:1" };
+    world.speak.changed(moved);
+    world.answers[1]({ kind });
+    await vi.advanceTimersByTimeAsync(10);
+    // Whoever could not be reached is asked again, and nothing new is told of it.
+    if (kind === "unreachable") world.answers[2]({ kind });
+    await vi.advanceTimersByTimeAsync(0);
+    await watch.close();
+    vi.useRealTimers();
+    expect(world.heard).toEqual([
+      ["appeared", WORKER],
+      ["changed", moved],
+    ]);
+  });
+
+  test("that leave while they are asked anew are told to have left", async () => {
+    const world = new World(WORKER);
+    const starting = world.start();
+    world.answers[0]({ kind: "foreign" });
+    await starting;
+    world.speak.changed({ ...WORKER, url: "http://b:1" });
+    world.speak.left("a");
+    expect(world.heard.at(-1)).toEqual(["left", "a"]);
+  });
+
   test("are not told of after the watch is closed", async () => {
     const world = new World();
     const watch = await world.start();

@@ -39,6 +39,9 @@ export class DescribedDiscovery implements DiscoveryPlane {
 
 interface Found {
   readonly worker: DiscoveredWorker;
+  /** Whether the listener knows the worker's name, from now or from before it changed. */
+  isKnown: boolean;
+  /** Whether it knows of the worker as it is now. */
   isTold: boolean;
   timer?: NodeJS.Timeout;
 }
@@ -81,8 +84,8 @@ class Asking implements DiscoveryListener {
     for (const name of this.#found.keys()) this.#forget(name);
   }
 
-  #find(worker: DiscoveredWorker, isTold: boolean): void {
-    const found: Found = { worker, isTold };
+  #find(worker: DiscoveredWorker, isKnown: boolean): void {
+    const found: Found = { worker, isKnown, isTold: false };
     this.#found.set(worker.name, found);
     // Whoever wrote down where the events are knows the worker better than it does.
     if (worker.events === undefined) this.#askAbout(found);
@@ -111,8 +114,9 @@ class Asking implements DiscoveryListener {
   }
 
   #tell(found: Found, worker: DiscoveredWorker): void {
-    if (found.isTold) this.#listener.changed(worker);
+    if (found.isKnown) this.#listener.changed(worker);
     else this.#listener.appeared(worker);
+    found.isKnown = true;
     found.isTold = true;
   }
 
@@ -121,6 +125,6 @@ class Asking implements DiscoveryListener {
     const found = this.#found.get(name);
     clearTimeout(found?.timer);
     this.#found.delete(name);
-    return found?.isTold ?? false;
+    return found?.isKnown ?? false;
   }
 }
