@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../core/clock.ts";
 import type { HttpMount } from "../planes/http-mount/types.ts";
 import type { PromptTokenizer } from "../tokenizer/types.ts";
+import { splitTarget } from "../wire/request-target.ts";
 import type { Engine } from "./engine.ts";
 import type { FaultSwitches } from "./faults.ts";
 import { Generation } from "./generation.ts";
@@ -118,7 +119,7 @@ export class SimulatedWorker {
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { faults, mounts = [] } = this.#options;
-    const [path, query] = splitTarget(request.url ?? "/");
+    const [path, query] = splitTarget(request.url);
     const isDebugging = path.startsWith("/debug/");
     // Whoever hangs must still hear the order to stop.
     if (faults?.current.hang === "all" && !isDebugging) return;
@@ -136,9 +137,4 @@ export class SimulatedWorker {
     // A client that leaves in the middle of its request is not an error of ours; the connection is gone in any case.
     Promise.resolve(handler(request, response, query)).catch(() => response.destroy());
   }
-}
-
-function splitTarget(target: string): readonly [path: string, query: URLSearchParams] {
-  const at = target.indexOf("?");
-  return at < 0 ? [target, new URLSearchParams()] : [target.slice(0, at), new URLSearchParams(target.slice(at + 1))];
 }

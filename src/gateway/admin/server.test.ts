@@ -1,4 +1,4 @@
-import { Agent, get } from "node:http";
+import { Agent, get, request as send } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createPolicy } from "../../core/policy/registry.ts";
 import { Router } from "../../core/router.ts";
@@ -40,6 +40,19 @@ afterEach(async () => {
 async function call(method: string, path: string, body?: object): Promise<{ status: number; body: unknown }> {
   const response = await fetch(url + path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
   return { status: response.status, body: await response.json() };
+}
+
+/** The answer to a path as it is written, which `fetch` would not send. */
+function answerTo(method: string, path: string): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const { hostname: host, port } = new URL(url);
+    const sent = send({ method, host, port, path }, (response) => {
+      let body = "";
+      response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      response.on("end", () => resolve({ status: response.statusCode, body }));
+    });
+    sent.on("error", reject).end();
+  });
 }
 
 function offer(id: string): void {
@@ -129,6 +142,14 @@ describe("the admin API", () => {
     expect(await (await fetch(`${url}/mounted`)).text()).toBe("mounted");
     expect((await call("GET", "/nothing")).status).toBe(404);
     expect((await call("DELETE", "/admin/policy")).status).toBe(405);
+  });
+
+  test("knows nothing at paths that no URL or no text could have", async () => {
+    const paths = ["//", "//?x=1", "//:1", "/admin/workers/%zz", "/admin/workers/%ff/drain"];
+    const answers = await Promise.all(paths.map(async (path) => await answerTo("GET", path)));
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 400, 405]);
+    expect((await answerTo("POST", "/admin/workers/%ff/drain")).status).toBe(400);
+    expect(answers[3].body).toContain("is not percent-encoded UTF-8");
   });
 
   test("has the settings read again where somebody can, and tells how it went", async () => {

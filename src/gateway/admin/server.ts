@@ -6,6 +6,7 @@ import { createPolicy } from "../../core/policy/registry.ts";
 import type { HttpMount } from "../../planes/http-mount/types.ts";
 import { jsonOf } from "../../wire/body.ts";
 import { field } from "../../wire/openai-usage.ts";
+import { splitTarget } from "../../wire/request-target.ts";
 import type { BearerToken } from "../access/bearer-token.ts";
 import type { LocalDecider } from "../local-decider.ts";
 import type { PeerSharing } from "../peer-sharing.ts";
@@ -117,24 +118,24 @@ export class AdminServer {
       return;
     }
     for (const mount of this.#options.mounts ?? []) if (mount.handle(request, response)) return;
-    const { pathname, searchParams } = new URL(request.url ?? "/", "http://admin");
-    if (pathname === "/metrics") {
+    const [requested, query] = splitTarget(request.url);
+    if (requested === "/metrics") {
       const text = await this.#options.decider.metricsText();
       response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
       return;
     }
     let isKnownPath = false;
     for (const [method, path, handler] of this.#routes) {
-      const match = path.exec(pathname);
+      const match = path.exec(requested);
       if (match === null) continue;
       isKnownPath = true;
       if (method !== request.method) continue;
-      const { status = 200, body } = await handler(match.slice(1).map(decodeURIComponent), request, searchParams);
+      const { status = 200, body } = await handler(match.slice(1).map(decoded), request, query);
       respondJson(response, status, JSON.stringify(body));
       return;
     }
     const code = isKnownPath ? "method_not_allowed" : "not_found";
-    respondWithError(response, code, `nothing is served at ${request.method} ${pathname}`);
+    respondWithError(response, code, `nothing is served at ${request.method} ${requested}`);
   }
 
   async #reload(): Promise<Answer> {
@@ -198,6 +199,15 @@ export class AdminServer {
 
 function invalid(message: string): WarmpathError {
   return new WarmpathError("WP_INVALID_INPUT", message);
+}
+
+/** A part of a path as it was meant. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw invalid(`${JSON.stringify(part)} in the path is not percent-encoded UTF-8`);
+  }
 }
 
 function unknownWorker(name: string): WarmpathError {

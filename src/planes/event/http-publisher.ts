@@ -9,6 +9,7 @@ import {
   encodeSnapshot,
   encodeStreamHead,
 } from "../../wire/kv-events/json-events.ts";
+import { splitTarget } from "../../wire/request-target.ts";
 import type { HttpMount } from "../http-mount/types.ts";
 import { PastEvents } from "./parts/past-events.ts";
 import type { EventPublisher, EventSource } from "./types.ts";
@@ -65,11 +66,11 @@ export class HttpEventPublisher implements EventPublisher, HttpMount {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): boolean {
-    const { pathname, searchParams } = new URL(request.url ?? "", "http://worker");
     if (request.method !== "GET") return false;
-    if (pathname === "/events") this.#stream(searchParams, response);
-    else if (pathname === "/events/range") this.#range(searchParams, response);
-    else if (pathname === "/events/snapshot") respond(response, 200, encodeSnapshot(this.#source.snapshot()));
+    const [path, query] = splitTarget(request.url);
+    if (path === "/events") this.#stream(query, response);
+    else if (path === "/events/range") this.#range(query, response);
+    else if (path === "/events/snapshot") respond(response, 200, encodeSnapshot(this.#source.snapshot()));
     else return false;
     return true;
   }

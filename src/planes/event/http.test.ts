@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { KvEvent, ReplicaSnapshot } from "../../core/kv-index/types.ts";
@@ -129,6 +129,12 @@ describe("the event plane over HTTP", () => {
     expect(await statusOf("from=0&to=4&incarnation=1")).toBe(410);
     expect(await statusOf("from=-1&to=4&incarnation=1")).toBe(400);
     expect((await fetch(`${url}/elsewhere`)).status).toBe(404);
+  });
+
+  test("leaves requests for what is no path to others", () => {
+    const asked = (path: string): boolean =>
+      publisher.handle({ method: "GET", url: path } as IncomingMessage, {} as ServerResponse);
+    expect(["//", "//?from=1", "//:1", "/events:1", "*"].map(asked)).toEqual([false, false, false, false, false]);
   });
 
   test("counts what it cannot understand", async () => {
