@@ -1,11 +1,11 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CircuitBreaker } from "./circuit-breaker.ts";
+import { type AttemptFate, CircuitBreaker } from "./circuit-breaker.ts";
 
 const OPTIONS = { failedProbes: 2, failedAttempts: 3, restMs: 100, longestRestMs: 250, provenMs: 50 };
 
 function failing(circuit: CircuitBreaker, times: number, nowMs: number): void {
-  for (let i = 0; i < times; i++) circuit.attempted(false, nowMs, nowMs);
+  for (let i = 0; i < times; i++) circuit.attempted("failed", nowMs, nowMs);
 }
 
 /** A circuit that was opened by failed requests and is on trial since 100. */
@@ -31,11 +31,27 @@ describe("a worker's circuit", () => {
   test("opens after three failed requests in a row", () => {
     const circuit = new CircuitBreaker(OPTIONS);
     failing(circuit, 2, 0);
-    circuit.attempted(true, 0, 0);
+    circuit.attempted("succeeded", 0, 0);
     failing(circuit, 2, 0);
     expect(circuit.state).toBe("closed");
     failing(circuit, 1, 0);
     expect([circuit.state, circuit.reason]).toEqual(["open", "3 requests in a row failed; rests for 100 ms"]);
+  });
+
+  test("opens for requests that it answers and fails only where it may, for those that it loses in any case", () => {
+    const circuit = new CircuitBreaker(OPTIONS);
+    let mayOpen = false;
+    const fare = (...fates: readonly AttemptFate[]): string => {
+      for (const fate of fates) circuit.attempted(fate, 0, 0, () => mayOpen);
+      return circuit.state;
+    };
+    expect(fare("failed", "failed", "failed", "failed", "lost", "lost")).toBe("closed");
+    expect(fare("lost")).toBe("open");
+    circuit.probed(true, 100);
+    circuit.attempted("succeeded", 100, 100);
+    expect(fare("lost", "lost", "failed")).toBe("closed");
+    mayOpen = true;
+    expect(fare("failed")).toBe("open");
   });
 
   test("after failed requests needs a rest, a probe, and a request that succeeds", () => {
@@ -47,7 +63,7 @@ describe("a worker's circuit", () => {
     expect(circuit.state).toBe("open");
     circuit.probed(true, 101);
     expect(circuit.state).toBe("half-open");
-    circuit.attempted(true, 102, 103);
+    circuit.attempted("succeeded", 102, 103);
     expect(circuit.state).toBe("closed");
   });
 
@@ -55,7 +71,7 @@ describe("a worker's circuit", () => {
     const circuit = onTrial();
     let nowMs = 100;
     for (const restMs of [200, 250, 250]) {
-      circuit.attempted(false, nowMs, nowMs);
+      circuit.attempted("failed", nowMs, nowMs);
       expect([circuit.state, circuit.reason]).toEqual(["open", `the trial failed; rests for ${restMs} ms`]);
       circuit.probed(true, nowMs + restMs - 1);
       expect(circuit.state).toBe("open");
@@ -67,7 +83,7 @@ describe("a worker's circuit", () => {
 
   test("is not told by requests that went out before the trial", () => {
     const circuit = onTrial();
-    circuit.attempted(false, 99, 120);
+    circuit.attempted("failed", 99, 120);
     circuit.answered(99, 120);
     circuit.probed(true, 1000);
     expect(circuit.state).toBe("half-open");
@@ -93,11 +109,11 @@ describe("a worker's circuit", () => {
 
   test("rests longer each time it is opened soon after it was closed", () => {
     const circuit = onTrial();
-    circuit.attempted(true, 100, 110);
+    circuit.attempted("succeeded", 100, 110);
     failing(circuit, 3, 120);
     expect(circuit.reason).toMatch(/rests for 200 ms$/);
     circuit.probed(true, 320);
-    circuit.attempted(true, 320, 330);
+    circuit.attempted("succeeded", 320, 330);
     failing(circuit, 3, 330 + OPTIONS.longestRestMs);
     expect(circuit.reason).toMatch(/rests for 100 ms$/);
   });
@@ -115,24 +131,26 @@ describe("a worker's circuit", () => {
     const happening = fc.record({
       kind: fc.constantFrom("probed", "attempted", "answered", "tripped"),
       isGood: fc.boolean(),
+      mayOpen: fc.boolean(),
       waitMs: fc.nat(300),
     });
     fc.assert(
       fc.property(fc.array(happening, { maxLength: 60 }), (happenings) => {
         const circuit = new CircuitBreaker(OPTIONS);
         let nowMs = 0;
-        for (const { kind, isGood, waitMs } of happenings) {
+        for (const { kind, isGood, mayOpen, waitMs } of happenings) {
           const sentMs = nowMs;
           nowMs += waitMs;
           if (kind === "probed") circuit.probed(isGood, nowMs);
-          else if (kind === "attempted") circuit.attempted(isGood, sentMs, nowMs);
+          else if (kind === "attempted")
+            circuit.attempted(isGood ? "succeeded" : "failed", sentMs, nowMs, () => mayOpen);
           else if (kind === "answered") circuit.answered(sentMs, nowMs);
           else if (isGood) circuit.trip("outlier", nowMs);
         }
         nowMs += OPTIONS.longestRestMs;
         circuit.probed(true, nowMs);
         expect(circuit.state).not.toBe("open");
-        circuit.attempted(true, nowMs, nowMs);
+        circuit.attempted("succeeded", nowMs, nowMs);
         expect(circuit.state).toBe("closed");
       }),
     );

@@ -1,6 +1,9 @@
 /** `closed` lets requests through, `open` none, `half-open` a few that show whether the worker is well again. */
 export type CircuitState = "closed" | "open" | "half-open";
 
+/** How a request fared with a worker: `lost` is one that the worker could not be reached for, or was gone in the middle of. */
+export type AttemptFate = "succeeded" | "failed" | "lost";
+
 export interface CircuitOptions {
   /** Probes in a row that must fail to open a circuit. */
   readonly failedProbes: number;
@@ -32,6 +35,7 @@ export class CircuitBreaker {
   #reason = "";
   #failedProbes = 0;
   #failedAttempts = 0;
+  #lostAttempts = 0;
   #rests = 0;
   #restsUntilMs = 0;
   #closedMs = Number.NEGATIVE_INFINITY;
@@ -73,17 +77,23 @@ export class CircuitBreaker {
     } else this.#close("answers probes again", nowMs);
   }
 
-  /** A request that went to the worker at `sentMs` has ended. */
-  attempted(succeeded: boolean, sentMs: number, nowMs: number): void {
-    if (succeeded) {
+  /**
+   * A request that went to the worker at `sentMs` has ended. Whoever loses requests is shut out in any case. A worker that
+   * answers and fails them may not be the one to blame, so `mayOpen` is asked first.
+   */
+  attempted(fate: AttemptFate, sentMs: number, nowMs: number, mayOpen: () => boolean = () => true): void {
+    if (fate === "succeeded") {
       this.#failedAttempts = 0;
+      this.#lostAttempts = 0;
       if (this.#state === "half-open") this.#close("a request succeeded", nowMs);
       return;
     }
     this.#failedAttempts++;
+    if (fate === "lost") this.#lostAttempts++;
     const { failedAttempts } = this.#options;
     if (this.#state === "half-open" && sentMs >= this.#halfOpenedMs) this.trip("the trial failed", nowMs);
     else if (this.#state === "closed" && this.#failedAttempts >= failedAttempts) {
+      if (this.#lostAttempts < failedAttempts && !mayOpen()) return;
       this.trip(`${this.#failedAttempts} requests in a row failed`, nowMs);
     }
   }
@@ -108,6 +118,7 @@ export class CircuitBreaker {
 
   #close(reason: string, nowMs: number): void {
     this.#failedAttempts = 0;
+    this.#lostAttempts = 0;
     this.#needsTrial = false;
     this.#closedMs = nowMs;
     this.#become("closed", reason);

@@ -98,4 +98,33 @@ describe("the monitor of workers", () => {
     expect(told).toEqual(["b open"]);
     await monitor.close();
   });
+
+  test.each(["status", "stream-error", "gap-timeout"] as const)(
+    "keeps enough of the fleet when requests fail everywhere by %s, which need not be the workers' fault",
+    async (fault) => {
+      const { monitor, directory, told } = monitored();
+      for (const [replica, name] of ["b", "c", "d"].entries()) {
+        directory.joined(1 + replica, { name, url: `http://127.0.0.1:${2 + replica}` }, 0);
+      }
+      const outcome = fault === "gap-timeout" ? "timedOut" : "failed";
+      for (let i = 0; i < 40; i++) {
+        for (const worker of ["a", "b", "c", "d"]) monitor.attemptEnded(worker, { outcome, fault }, 1);
+      }
+      expect(told).toEqual(["a open", "b open"]);
+      await monitor.close();
+    },
+  );
+
+  test.each(["connect", "reset", "stream-cut"] as const)(
+    "shuts out whoever requests are lost with by %s, though nobody be left",
+    async (fault) => {
+      const { monitor, directory, told } = monitored();
+      directory.joined(1, { name: "b", url: "http://127.0.0.1:2" }, 0);
+      for (const worker of ["a", "b"]) {
+        for (let i = 0; i < 3; i++) monitor.attemptEnded(worker, { outcome: "failed", fault, mayRetry: false }, 1);
+      }
+      expect(told).toEqual(["a open", "b open"]);
+      await monitor.close();
+    },
+  );
 });

@@ -2,7 +2,13 @@ import type { AttemptEnd, AttemptFault } from "../decider.ts";
 import type { FleetSync } from "../fleet-sync.ts";
 import type { AttemptObserver } from "../local-decider.ts";
 import type { WorkerDirectory } from "../worker-directory.ts";
-import { CircuitBreaker, type CircuitOptions, type CircuitState, DEFAULT_CIRCUIT } from "./circuit-breaker.ts";
+import {
+  type AttemptFate,
+  CircuitBreaker,
+  type CircuitOptions,
+  type CircuitState,
+  DEFAULT_CIRCUIT,
+} from "./circuit-breaker.ts";
 import { type AttemptVerdict, DEFAULT_OUTLIERS, OutlierDetector, type OutlierOptions } from "./outlier-detector.ts";
 import { type WorkerProbe, httpProbe } from "./worker-probe.ts";
 
@@ -22,6 +28,9 @@ const PROBE_TIMEOUT_MS = 2000;
 
 /** What an attempt can fail by that says something about its worker. */
 const WORKER_FAULTS: ReadonlySet<AttemptFault> = new Set(["connect", "reset", "stream-cut", "stream-error"]);
+
+/** Those of them by which a worker shows that it is not there, so that nothing may be sent to it, whoever else is left. */
+const LOSSES: ReadonlySet<AttemptFault> = new Set(["connect", "reset", "stream-cut"]);
 
 const TIMEOUTS: ReadonlySet<AttemptFault> = new Set(["first-byte-timeout", "gap-timeout"]);
 
@@ -79,7 +88,8 @@ export class HealthMonitor implements AttemptObserver {
     const nowMs = performance.now();
     this.#update(worker, (circuit) => {
       const outlier = this.#outliers.observed(worker, verdict, nowMs);
-      circuit.attempted(verdict === "success", nowMs - afterMs, nowMs);
+      // A bad request fails wherever it goes, and is tried at several: what fails everywhere must not shut the fleet.
+      circuit.attempted(fateOf(verdict, fault), nowMs - afterMs, nowMs, () => this.#mayEject());
       if (outlier !== undefined && circuit.state === "closed" && this.#mayEject()) circuit.trip(outlier, nowMs);
     });
     // A worker that cannot be reached is most likely gone; asking at once spares others from finding out.
@@ -155,4 +165,9 @@ function verdictOf({ outcome, fault }: AttemptEnd): AttemptVerdict | undefined {
     return "failure";
   }
   return outcome === "completed" ? "success" : undefined;
+}
+
+function fateOf(verdict: AttemptVerdict, fault: AttemptFault | undefined): AttemptFate {
+  if (verdict === "success") return "succeeded";
+  return fault !== undefined && LOSSES.has(fault) ? "lost" : "failed";
 }

@@ -130,7 +130,7 @@ const settingsSchema = z.strictObject({
     ),
   maxEjectedPercent: number(z.number().min(0).max(100))
     .default(100 * DEFAULT_OUTLIERS.maxEjectedShare)
-    .describe("share of the fleet that may be shut out for failing more than the rest of it"),
+    .describe("share of the fleet that may be shut out for requests that it answers and fails"),
   maxWorkers: count().default(256).describe("replicas there is room for"),
   indexBlocks: count()
     .default(1_048_576)
