@@ -24,7 +24,8 @@ export interface Placement {
   /** The replica's name, as headers and records have it. */
   readonly worker: string;
   readonly url: string;
-  readonly dpRank: number;
+  /** Undefined where the worker has one rank alone, and need not be told which. */
+  readonly dpRank: number | undefined;
   /** Number of the decision's record; undefined where none is kept. */
   readonly decision: number | undefined;
   /** Whether its end should say what the worker keeps, because the worker does not. */

@@ -114,7 +114,9 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#hasBegun = false;
     this.#hasToken = false;
     this.#attempt = new Attempt(this, outgoing);
-    const headers = dpRank === 0 ? outgoing.headers : { ...outgoing.headers, "x-data-parallel-rank": String(dpRank) };
+    // Rank 0 is named too: an engine that is told nothing chooses a rank by itself.
+    const { headers: given } = outgoing;
+    const headers = dpRank === undefined ? given : { ...given, "x-data-parallel-rank": String(dpRank) };
     this.#attempt.start(this.#context.upstreams.get(url, worker), { ...outgoing, headers });
   }
 

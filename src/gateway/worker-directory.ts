@@ -9,7 +9,8 @@ export interface ListedWorker {
   readonly worker: string;
   /** Origin that requests go to. */
   readonly url: string;
-  readonly dpRank: number;
+  /** Undefined where the worker has one rank alone. */
+  readonly dpRank: number | undefined;
 }
 
 /** Knows which address belongs to which replica, and what workers say they serve. */
@@ -18,9 +19,10 @@ export class WorkerDirectory {
   readonly #models = new Map<string, readonly string[]>();
   readonly #listeners = new Set<() => void>();
 
-  joined(replica: number, { name: worker, url, model }: DiscoveredWorker, dpRank: number): void {
+  joined(replica: number, { name: worker, url, model, dpRanks = 1 }: DiscoveredWorker, dpRank: number): void {
     const name = replicaName({ worker, dpRank });
-    this.#replicas.set(replica, { replica, name, worker, url: new URL(url).origin, dpRank });
+    const origin = new URL(url).origin;
+    this.#replicas.set(replica, { replica, name, worker, url: origin, dpRank: dpRanks > 1 ? dpRank : undefined });
     if (model !== undefined && !this.#models.has(worker)) this.#models.set(worker, [model]);
     this.#changed();
   }

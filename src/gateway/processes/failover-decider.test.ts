@@ -82,7 +82,7 @@ describe("a decider a socket away", () => {
     const noted = new Noted();
     made.offer(offer("x"), noted);
     await vi.waitFor(() => expect(noted.heard).toEqual(["placed"]));
-    expect(noted.placement).toEqual({ worker: "a", url: "http://a:1", dpRank: 0, decision: 1 });
+    expect(noted.placement).toEqual({ worker: "a", url: "http://a:1", decision: 1, isToBeHeard: true });
     made.sent("x");
     made.firstToken("x");
     for (let i = 0; i < 5; i++) made.grew("x", 1);
