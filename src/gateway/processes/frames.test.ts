@@ -29,6 +29,14 @@ describe("frames between proxies and decider", () => {
     expect(() => reader.push(Buffer.from([255, 255, 255, 255, 1, 0, 0, 0, 0]))).toThrow(RangeError);
   });
 
+  test("carry numbers up to the largest they have room for, and that one for any beyond", () => {
+    const writer = new FrameWriter();
+    for (const value of [0, 7, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER]) writer.addNumber(FRAME.grew, 1, value);
+    const read: number[] = [];
+    new FrameReader((_kind, _request, payload) => read.push(payload.readUInt32LE(0))).push(Buffer.from(writer.take()));
+    expect(read).toEqual([0, 7, 2 ** 32 - 1, 2 ** 32 - 1, 2 ** 32 - 1]);
+  });
+
   test("carry an offer with its hashes", () => {
     const sequence = Uint32Array.from({ length: 12 }, (_, i) => 4_000_000_000 + i);
     const preparation = { parseMs: 0.1, tokenizeMs: 0.2, hashMs: 0.3 };

@@ -32,6 +32,9 @@ const FIRST_BYTES = 2048;
 /** Longer than any prompt; beyond it the other side is not what it should be. */
 const LONGEST_FRAME_BYTES = 256 * 1024 * 1024;
 
+/** More than anybody counts here; what an engine claims beyond it is no reason to fail. */
+const LARGEST_NUMBER = 0xffff_ffff;
+
 const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
@@ -63,7 +66,7 @@ export class FrameWriter {
     this.#buffer.writeUInt32LE(HEADER_BYTES, at);
     this.#buffer[at + 4] = kind;
     this.#buffer.writeUInt32LE(request, at + 5);
-    this.#buffer.writeUInt32LE(value, at + HEADER_BYTES);
+    this.#buffer.writeUInt32LE(Math.min(value, LARGEST_NUMBER), at + HEADER_BYTES);
     this.#length = at + HEADER_BYTES + 4;
   }
 

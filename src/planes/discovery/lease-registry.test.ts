@@ -45,6 +45,13 @@ describe("the registry of leases", () => {
 
   const description = { url: "http://10.0.0.1:8000/", model: "demo", kvBlocks: 4096, leaseSeconds: 10, newField: 1 };
 
+  test("takes nobody in whose name no header can carry", async () => {
+    const [status, body] = await call("POST", "/register", { ...description, name: "工人" });
+    expect(status).toBe(400);
+    expect(body).toEqual({ error: expect.stringMatching(/^name: must be of printable Latin-1 characters/) as string });
+    expect(heard).toEqual([]);
+  });
+
   test("takes a worker in, names it by its address, and ignores what it does not know", async () => {
     expect(await call("POST", "/register", description)).toEqual([200, { name: "10.0.0.1:8000", leaseSeconds: 10 }]);
     const known = {

@@ -106,6 +106,16 @@ describe("workers on the command line", () => {
     expect(() => workersFrom([written])).toThrow("--worker");
   });
 
+  test.each(["工人", "a→b", " a", "a ", "a\nb", "a\u0000"])(
+    "a name that no header can carry is refused: %j",
+    (name) => {
+      expect(() => workersFrom([`${name}=http://a:1`])).toThrow(
+        `--worker ${JSON.stringify(name)}: a name must be of printable Latin-1 characters`,
+      );
+      expect(workersFrom(["wörker 1=http://a:1"])).toEqual([{ name: "wörker 1", url: "http://a:1" }]);
+    },
+  );
+
   test("two of one name are refused", () => {
     expect(() => workersFrom(["a=http://a:1", "a=http://b:1"])).toThrow("two workers have this name");
   });

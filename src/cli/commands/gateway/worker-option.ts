@@ -1,4 +1,5 @@
 import { WarmpathError } from "../../../core/errors.ts";
+import { problemOf, workerName } from "../../../planes/discovery/parts/worker-schema.ts";
 import type { DiscoveredWorker } from "../../../planes/discovery/types.ts";
 
 const NUMBERS: Readonly<Record<string, string>> = {
@@ -25,6 +26,8 @@ function workerFrom(written: string, nameless: string): DiscoveredWorker {
   if (url === undefined || !URL.canParse(url)) {
     throw invalid(`--worker must be URL or NAME=URL with http or https, got ${JSON.stringify(written)}`);
   }
+  const { error } = workerName.safeParse(name);
+  if (error !== undefined) throw invalid(`--worker ${JSON.stringify(name)}: a name ${problemOf(error)}`);
   const fields: Record<string, number> = {};
   const addresses: Record<string, string> = {};
   for (const part of rest) {

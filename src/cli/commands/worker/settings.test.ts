@@ -56,6 +56,7 @@ describe("the flags of a worker", () => {
     [{ maxBatchSize: "0" }, '--max-batch-size must be 1 or more, got "0"'],
     [{ modelPath: "gpt-5" }, "--model-path is not a known model; there are llama-3.1-8b"],
     [{ freeGpuMemoryFraction: "1.5" }, '--free-gpu-memory-fraction must be 1 or less, got "1.5"'],
+    [{ name: "工人" }, "--name must be of printable Latin-1 characters"],
     [{ register: "gateway" }, "--register must be valid"],
     [{ colour: "red" }, "colour is not a known field"],
   ])("%o is refused in one line", (flags, message) => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { workerName } from "../../../planes/discovery/parts/worker-schema.ts";
 import { GPUS } from "../../../sim/timing/gpus.ts";
 import { MODELS, type NumberFormat, findModel } from "../../../sim/timing/models.ts";
 import { inputProblem } from "../../input-problem.ts";
@@ -71,7 +72,7 @@ const settingsSchema = z.strictObject({
   register: address.optional().describe("announce itself to the admin listener of a gateway, under a lease"),
   advertise: address.optional().describe("where others reach this worker; the address it listens on unless told"),
   leaseSeconds: numberOf(z.number().min(1).max(3600)).default(10).describe("how long the announcement holds by itself"),
-  name: text.optional().describe("name among workers; worker-PORT unless told"),
+  name: workerName.optional().describe("name among workers; worker-PORT unless told"),
   host: text.default("127.0.0.1").describe("address to listen on"),
   port: numberOf(z.int().min(0).max(65_535)).default(8001).describe("port to listen on; 0 takes any"),
   tokenizer: text

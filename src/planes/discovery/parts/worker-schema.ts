@@ -3,6 +3,13 @@ import type { DiscoveredWorker } from "../types.ts";
 
 const count: z.ZodOptional<z.ZodInt> = z.int().positive().optional();
 
+const HEADER_VALUE = /^[\x21-\x7e\xa1-\xff]([\x20-\x7e\xa1-\xff]*[\x21-\x7e\xa1-\xff])?$/;
+
+/** Answers name their worker in a header, which holds no other characters and no spaces at its ends. */
+export const workerName: z.ZodString = z.string().refine((name) => HEADER_VALUE.test(name), {
+  error: "must be of printable Latin-1 characters, with no space at either end, as a header has them",
+});
+
 const httpUrl = z
   .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
   .transform((url) => url.replace(/\/+$/, ""));
@@ -21,7 +28,7 @@ const events = z.union([
 ]);
 
 const fields = {
-  name: z.string().min(1).optional(),
+  name: workerName.optional(),
   url: httpUrl,
   model: z.string().min(1).optional(),
   dpRanks: count,
