@@ -89,6 +89,26 @@ describe("an engine's /tokenize", () => {
     expect(tokens.counts.guessed).toBe(2);
   });
 
+  test.each([400, 404, 422])("that refuses a prompt with %i is asked about the next", async (status) => {
+    const { tokens, bodies } = await engine(
+      (body, response) =>
+        body["prompt"] === "bad" ? void response.writeHead(status).end("{}") : three(body, response),
+      { nowMs: () => 0 },
+    );
+    const bad: TokenizerPrompt = { kind: "text", text: "bad" };
+    expect(await tokens.tokensOf(bad)).toEqual(guess.encode(bad));
+    expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));
+    expect(bodies).toHaveLength(2);
+    expect(tokens.counts.guessed).toBe(1);
+  });
+
+  test.each([408, 429, 503])("that has no time and says so with %i is left alone", async (status) => {
+    const { tokens, bodies } = await engine((_, response) => void response.writeHead(status).end(), { nowMs: () => 0 });
+    await tokens.tokensOf(PROMPT);
+    await tokens.tokensOf(PROMPT);
+    expect(bodies).toHaveLength(1);
+  });
+
   test.each([
     ["no JSON", "tokens"],
     ["no tokens", JSON.stringify({ count: 2 })],

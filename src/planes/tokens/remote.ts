@@ -29,7 +29,7 @@ const CONNECTIONS = 16;
 
 /**
  * Tokens from an engine's `/tokenize`: right for every model there is, at the price of a round trip with the whole prompt for
- * each request. While the engine cannot be asked, prompts get a guess by chunks of text.
+ * each request. While the engine cannot be asked, prompts get a guess by chunks of text, and so does one that it refuses.
  */
 export class RemoteTokens implements PromptTokens {
   readonly fidelity = "exact";
@@ -65,10 +65,7 @@ export class RemoteTokens implements PromptTokens {
     if (prompt.kind === "tokens") return prompt.tokens;
     const body = this.#bodyFor(prompt);
     if (body === undefined || this.#nowMs() < this.#restsUntilMs) return this.#guessFor(prompt);
-    return this.#ask(body).catch(() => {
-      this.#restsUntilMs = this.#nowMs() + (this.#options.restMs ?? DEFAULT_REST_MS);
-      return this.#guessFor(prompt);
-    });
+    return this.#askOrGuess(prompt, body);
   }
 
   close(): Promise<void> {
@@ -79,7 +76,18 @@ export class RemoteTokens implements PromptTokens {
     return this.close();
   }
 
-  async #ask(body: object): Promise<Uint32Array> {
+  async #askOrGuess(prompt: Promptable, body: object): Promise<Uint32Array> {
+    try {
+      const tokens = await this.#ask(body);
+      if (tokens !== undefined) return tokens;
+    } catch {
+      this.#restsUntilMs = this.#nowMs() + (this.#options.restMs ?? DEFAULT_REST_MS);
+    }
+    return this.#guessFor(prompt);
+  }
+
+  /** The tokens; undefined where the engine will have nothing to do with this prompt, which says nothing about others. */
+  async #ask(body: object): Promise<Uint32Array | undefined> {
     const { statusCode, body: answer } = await this.#pool.request({
       method: "POST",
       path: this.#path,
@@ -88,6 +96,7 @@ export class RemoteTokens implements PromptTokens {
     });
     if (statusCode !== 200) {
       await answer.dump();
+      if (isRefusal(statusCode)) return undefined;
       throw new Error(`status ${statusCode}`);
     }
     const { tokens } = (await answer.json()) as { tokens?: unknown };
@@ -118,4 +127,9 @@ export class RemoteTokens implements PromptTokens {
     this.#guessed++;
     return this.#guess.encode(prompt);
   }
+}
+
+/** Whether a status speaks of the request and not of the engine; 408 and 429 are those of one that cannot keep up. */
+function isRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
