@@ -1,3 +1,4 @@
+import type { Accounting } from "../core/accounts.ts";
 import type { ShedReason } from "../core/admission/types.ts";
 import { type Clock, NS_PER_MS } from "../core/clock.ts";
 import type { Place } from "../core/effects.ts";
@@ -57,6 +58,7 @@ export class LocalDecider implements Decider {
   readonly #ticker: NodeJS.Timeout;
   readonly #open = new Map<string, OpenRequest>();
   readonly #observers: AttemptObserver[] = [];
+  #refused = 0;
 
   constructor(options: LocalDeciderOptions) {
     const { router, clock = monotonicClock(), events, load, problem, tickMs = DEFAULT_TICK_MS } = options;
@@ -103,6 +105,12 @@ export class LocalDecider implements Decider {
   /** Requests that have not ended. */
   get open(): number {
     return this.#open.size;
+  }
+
+  /** Every request so far by how it ended, those included that were turned away before the router heard of them. */
+  get accounting(): Accounting {
+    const { accounting } = this.router;
+    return { ...accounting, offered: accounting.offered + this.#refused, shed: accounting.shed + this.#refused };
   }
 
   /** Has attempts told to somebody who draws conclusions about workers. */
@@ -191,6 +199,7 @@ export class LocalDecider implements Decider {
   }
 
   refused(reason: string): void {
+    this.#refused++;
     this.metrics.refused(this.router.policy.name, reason);
   }
 

@@ -144,6 +144,18 @@ describe("the admin API", () => {
     expect((await call("DELETE", "/admin/policy")).status).toBe(405);
   });
 
+  test("counts what was turned away before the router heard of it, as the metrics do", async () => {
+    offer("x");
+    decider.refused("max-streams");
+    decider.refused("key_requests");
+    const { body } = await call("GET", "/admin/accounts");
+    expect(body).toMatchObject({ offered: 3, shed: 2, unfinished: 1, queued: 0 });
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    expect(metrics).toContain('warmpath_requests_offered_total{policy="kv-cost"} 3');
+    const ended = [...metrics.matchAll(/^warmpath_requests_ended_total\{.*account="shed".*\} (\d+)$/gm)];
+    expect(ended.map(([, count]) => count)).toEqual(["1", "1"]);
+  });
+
   test("knows nothing at paths that no URL or no text could have", async () => {
     const paths = ["//", "//?x=1", "//:1", "/admin/workers/%zz", "/admin/workers/%ff/drain"];
     const answers = await Promise.all(paths.map(async (path) => await answerTo("GET", path)));

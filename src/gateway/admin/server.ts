@@ -74,7 +74,7 @@ export class AdminServer {
       ["GET", /^\/admin\/decisions\/(\d+)$/, ([decision]) => this.#decision(Number(decision))],
       ["GET", /^\/admin\/policy$/, () => ({ body: policyView(this.#sources) })],
       ["PUT", /^\/admin\/policy$/, (_match, request) => this.#setPolicy(request)],
-      ["GET", /^\/admin\/accounts$/, () => ({ body: { ...decider.router.accounting, queued: decider.router.queued } })],
+      ["GET", /^\/admin\/accounts$/, () => ({ body: { ...decider.accounting, queued: decider.router.queued } })],
       ["GET", /^\/admin\/settings$/, () => ({ body: options.settings?.() ?? {} })],
       ["GET", /^\/admin\/peers$/, () => ({ body: peersView(options.peers) })],
       ["GET", /^\/admin\/reload$/, () => ({ body: { last: options.reloading?.last ?? null } })],

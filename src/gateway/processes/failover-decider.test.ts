@@ -173,7 +173,8 @@ describe("without the decider", () => {
     expect(noted.heard).toEqual(["placed by the stand-in"]);
     made.ended("x", { outcome: "completed" });
     expect(noted.heard.at(-1)).toBe("over");
-    expect(made.standInAccounting).toMatchObject({ offered: 1, completed: 1 });
+    made.refused("max-streams");
+    expect(made.standInAccounting).toMatchObject({ offered: 2, completed: 1, shed: 1, unfinished: 0 });
   });
 
   test("a request that was waiting is placed, one under way goes on and ends once", async () => {

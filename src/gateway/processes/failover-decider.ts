@@ -75,7 +75,7 @@ export class FailoverDecider implements Decider {
 
   /** What was done without the decider since the start. */
   get standInAccounting(): Accounting {
-    const standIn = this.#standIn.router.accounting;
+    const standIn = this.#standIn.accounting;
     const orphaned = this.#orphaned.totals;
     const sum = Object.entries(standIn).map(([account, count]) => [
       account,

@@ -23,7 +23,7 @@ await runServingProcess(async ({ settings, socket, estate, reloads }, log) => {
       await deciding.freeze();
       await server.unused();
       await deciding.close();
-      log(`the decider ${process.pid} has ended: ${accountLine(deciding.decider.router.accounting)}`);
+      log(`the decider ${process.pid} has ended: ${accountLine(deciding.decider.accounting)}`);
     },
   };
 });

@@ -9,7 +9,7 @@ await runServingProcess(async ({ settings, estate, reloads }, log) => {
   const proxy = await startProxy(settings, deciding.front, "request-", log);
   const end = async (): Promise<void> => {
     await deciding.close();
-    log(`process ${process.pid} has ended: ${accountLine(deciding.decider.router.accounting)}`);
+    log(`process ${process.pid} has ended: ${accountLine(deciding.decider.accounting)}`);
   };
   return {
     url: proxy.url,
