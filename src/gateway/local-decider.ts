@@ -265,7 +265,7 @@ class OpenRequest implements DrivenRequest {
   readonly #id: string;
   readonly #offeredNs: number;
   #promptTokens: number;
-  #isContinued = false;
+  #isPromptCounted = false;
 
   constructor(decider: LocalDecider, decided: DecidedRequest, request: OfferedRequest, policy: string) {
     this.#decider = decider;
@@ -281,12 +281,13 @@ class OpenRequest implements DrivenRequest {
     const placement = this.#decider.placementOf(place);
     const nowNs = clock.nowNs();
     this.placedMs = nowNs / NS_PER_MS;
-    const isFirst = this.placed === undefined;
-    if (isFirst || this.#isContinued) {
+    if (this.placed === undefined) metrics.waited(this.policy, (nowNs - this.#offeredNs) / NS_PER_MS);
+    if (!this.#isPromptCounted) {
+      this.#isPromptCounted = true;
       const { policy } = this;
       const { predictedCachedTokens } = place;
       this.placed = { policy, promptTokens: this.#promptTokens, predictedCachedTokens };
-      if (isFirst) metrics.placed(this.placed, (nowNs - this.#offeredNs) / NS_PER_MS);
+      metrics.placed(this.placed);
     }
     this.worker = this.#decider.directory.get(place.replica)?.worker;
     this.decided.place(placement);
@@ -295,7 +296,7 @@ class OpenRequest implements DrivenRequest {
   /** From now on it is asked for the rest of its answer, by a longer prompt. */
   continues(promptTokens: number): void {
     this.#promptTokens = promptTokens;
-    this.#isContinued = true;
+    this.#isPromptCounted = false;
   }
 
   shed(reason: ShedReason): void {

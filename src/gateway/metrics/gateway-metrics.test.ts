@@ -48,7 +48,8 @@ describe("the gateway's metrics", () => {
         metrics.routed(policy, { matchMs: 0.1, scoreMs: 0.1, recordMs: 0.1 });
         metrics.eventLag(policy, 3);
         const placed = { policy, promptTokens: 9, predictedCachedTokens: 4 };
-        metrics.placed(placed, 0);
+        metrics.waited(policy, 0);
+        metrics.placed(placed);
         metrics.ended(policy, placed, { outcome: "completed", cachedTokens: 3, ttftMs: 5, durationMs: 9 });
         return (await metrics.text()).replaceAll(policy, "POLICY").replaceAll(/ [\d.e+-]+$/gm, "");
       }),

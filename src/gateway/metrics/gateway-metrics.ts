@@ -56,9 +56,11 @@ export class GatewayMetrics {
     "Streams that were cut, were to be continued, and could not be.",
     ["policy", "reason"],
   );
-  readonly #promptTokens = this.#counter("prompt_tokens_total", "Prompt tokens of requests that were placed.", [
-    "policy",
-  ]);
+  readonly #promptTokens = this.#counter(
+    "prompt_tokens_total",
+    "Prompt tokens of requests and continuations that were placed.",
+    ["policy"],
+  );
   readonly #predicted = this.#counter(
     "predicted_cached_tokens_total",
     "Prompt tokens that were predicted to be cached where the request was placed.",
@@ -134,8 +136,13 @@ export class GatewayMetrics {
     this.#stages.observe(recordMs / 1000, policy, "record");
   }
 
-  placed({ policy, promptTokens, predictedCachedTokens }: PlacedRequest, queueWaitMs: number): void {
+  /** A request that had waited so long is placed for the first time. */
+  waited(policy: string, queueWaitMs: number): void {
     this.#queueWait.observe(queueWaitMs / 1000, policy);
+  }
+
+  /** A prompt is placed for the first time: that of a request, or the longer one by which a cut stream goes on. */
+  placed({ policy, promptTokens, predictedCachedTokens }: PlacedRequest): void {
     this.#promptTokens.add(promptTokens, policy);
     this.#predicted.add(predictedCachedTokens, policy);
   }
