@@ -35,6 +35,15 @@ describe("requests in OpenAI's form", () => {
     });
   });
 
+  test("takes the limit that is given, the newer name's before the older one's", () => {
+    const limitOf = (limits: object): number | undefined =>
+      parseGenerationRequest("chat", { model: "m", messages: MESSAGES, ...limits }).request?.maxOutputTokens;
+    expect(limitOf({ max_completion_tokens: null, max_tokens: 4 })).toBe(4);
+    expect(limitOf({ max_completion_tokens: 3, max_tokens: null })).toBe(3);
+    expect(limitOf({ max_completion_tokens: 3, max_tokens: 4 })).toBe(3);
+    expect(limitOf({ max_completion_tokens: null, max_tokens: null })).toBeUndefined();
+  });
+
   test("puts the parts of a message together, images and tool calls by their JSON", () => {
     const image = { type: "image_url", image_url: { url: "http://images/1" } };
     const calls = [{ id: "1", function: { name: "f", arguments: "{}" } }];

@@ -60,7 +60,8 @@ export function parseGenerationRequest(kind: GenerationKind, body: unknown): Par
   if (typeof model !== "string" || model === "") return problem("model", "must be the name of a model");
   const stream = field(body, "stream") ?? false;
   if (typeof stream !== "boolean") return problem("stream", "must be true or false");
-  const limitName = field(body, "max_completion_tokens") === undefined ? "max_tokens" : "max_completion_tokens";
+  // Clients write null for what they leave out, also beside the older name of the same limit.
+  const limitName = (field(body, "max_completion_tokens") ?? null) === null ? "max_tokens" : "max_completion_tokens";
   const limit = field(body, limitName) ?? undefined;
   if (limit !== undefined && !(typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0)) {
     return problem(limitName, "must be a whole number of at least 1");
