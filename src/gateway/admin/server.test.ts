@@ -135,6 +135,21 @@ describe("the admin API", () => {
     expect(decider.router.policy.name).toBe("round-robin");
   });
 
+  test.each([
+    ["the body must be JSON", "{bad"],
+    ["the body must be JSON", ""],
+    ["the body must be JSON", "[]"],
+    ["the body must be JSON", "null"],
+    ['"polcy" is none of policy, parameters', '{"polcy":"random"}'],
+    ["the body has more than 65536 bytes", `{"policy":"${"x".repeat(70_000)}"}`],
+  ])("refuses what is no change of policy: %s", async (message, body) => {
+    const before = decider.router.policy;
+    const response = await fetch(`${url}/admin/policy`, { method: "PUT", body });
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error: { message: string } }).error.message).toContain(message);
+    expect(decider.router.policy).toBe(before);
+  });
+
   test("shows accounts and settings, serves its mounts, and says what it does not know", async () => {
     offer("x");
     expect(await call("GET", "/admin/accounts")).toMatchObject({ body: { offered: 1, unfinished: 1, queued: 0 } });

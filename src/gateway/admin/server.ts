@@ -45,6 +45,7 @@ interface Answer {
 }
 
 const MAX_BODY_BYTES = 64 * 1024;
+const POLICY_FIELDS: ReadonlySet<string> = new Set(["policy", "parameters"]);
 const DEFAULT_DECISIONS = 50;
 const MOST_DECISIONS = 1000;
 
@@ -181,7 +182,14 @@ export class AdminServer {
 
   async #setPolicy(request: IncomingMessage): Promise<Answer> {
     const read = await readBody(request, MAX_BODY_BYTES);
+    if (read.kind === "too-large") throw invalid(`the body has more than ${MAX_BODY_BYTES} bytes`);
     const body = read.kind === "read" ? jsonOf(read.bytes) : undefined;
+    if (typeof body !== "object" || body === null || Array.isArray(body)) {
+      throw invalid('the body must be JSON of the form {"policy": "NAME", "parameters": {…}}');
+    }
+    // A misspelt field would change nothing and look as if it had.
+    const unknown = Object.keys(body).find((name) => !POLICY_FIELDS.has(name));
+    if (unknown !== undefined) throw invalid(`${JSON.stringify(unknown)} is none of ${[...POLICY_FIELDS].join(", ")}`);
     const { router } = this.#sources;
     const name = field(body, "policy") ?? router.policy.name;
     const given = field(body, "parameters") ?? {};
