@@ -46,6 +46,7 @@ export type NotRetried = "retry-budget";
 
 /** What went wrong with an attempt, and by whose fault; stable, for metrics and health. */
 export type AttemptFault =
+  | "network-down"
   | "connect"
   | "reset"
   | "stream-cut"

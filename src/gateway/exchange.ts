@@ -20,7 +20,7 @@ import { GapRecorder } from "./metrics/gap-recorder.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed, shedFields } from "./openai-errors.ts";
 import { Attempt, type AttemptListener, type UpstreamRequest, type WholeResponse } from "./proxy.ts";
 import type { NextStep, NotContinued, StreamContinuity } from "./stream-continuity.ts";
-import { connectFault, describeFault } from "./worker-fault.ts";
+import { connectionFault, describeFault } from "./worker-fault.ts";
 
 /** What an exchange needs beside its own request. */
 export interface ExchangeContext {
@@ -207,8 +207,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
   }
 
   failed(error: Error): void {
-    const fault = connectFault(error) ? "connect" : "reset";
-    this.#fail(fault, "worker_failed", `the worker failed: ${error.message}`);
+    this.#fail(connectionFault(error), "worker_failed", `the worker failed: ${error.message}`);
   }
 
   /** Ends what has taken too long; called every now and then with the time. */

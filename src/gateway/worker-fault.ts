@@ -11,10 +11,11 @@ const CONNECT_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** Whether a worker could not even be reached. */
-export function connectFault(error: Error): boolean {
+/** What a connection failed by: the way to all workers is down, this one could not be reached, or it was lost on the way. */
+export function connectionFault(error: Error): AttemptFault {
   const { code } = error as NodeJS.ErrnoException;
-  return code !== undefined && CONNECT_CODES.has(code);
+  if (code === "ENETDOWN") return "network-down";
+  return code !== undefined && CONNECT_CODES.has(code) ? "connect" : "reset";
 }
 
 /** A deadline that passed, in words. */

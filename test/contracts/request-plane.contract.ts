@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { connectFault } from "../../src/gateway/worker-fault.ts";
+import { connectionFault } from "../../src/gateway/worker-fault.ts";
 import type { AnswerController, AnswerHandler, AnswerHeaders, RequestPlane } from "../../src/planes/request/types.ts";
 import { Heard } from "../support/heard.ts";
 import type { SkippableTest } from "../support/required-component.ts";
@@ -186,13 +186,13 @@ export function describeRequestPlaneContract(subject: RequestPlaneUnderTest): vo
     test("tells a worker that cannot be reached from one that broke off", async () => {
       const nobody = send("{}", "nobody");
       await nobody.until("error");
-      expect(connectFault(nobody.error as Error)).toBe(true);
+      expect(connectionFault(nobody.error as Error)).toBe("connect");
       answer = (_, response) => {
         response.writeHead(200, { "content-type": "text/event-stream" }).write("one", () => response.destroy());
       };
       const broken = send();
       await broken.until("error");
-      expect(connectFault(broken.error as Error)).toBe(false);
+      expect(connectionFault(broken.error as Error)).toBe("reset");
       expect(broken.heard.notes).not.toContain("end");
     });
 

@@ -46,11 +46,12 @@ describe("the monitor of workers", () => {
     await monitor.close();
   });
 
-  test("takes failed attempts as a sign, but not clients that leave or requests that are bad", async () => {
+  test("takes failed attempts as a sign, but not clients that leave, requests that are bad or a way to all that is down", async () => {
     const { monitor, told } = monitored();
     for (let i = 0; i < 9; i++) {
       monitor.attemptEnded("a", { outcome: "cancelled", fault: "client-left" }, 0);
       monitor.attemptEnded("a", { outcome: "rejected", fault: "status" }, 0);
+      monitor.attemptEnded("a", { outcome: "failed", fault: "network-down" }, 0);
     }
     expect(told).toEqual([]);
     for (let i = 0; i < 3; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "reset" }, 0);

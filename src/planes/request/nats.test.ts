@@ -139,7 +139,7 @@ describe("the request plane over NATS", () => {
     heard.notes.length = 0;
     send();
     await heard.until("error");
-    expect(fault?.code).toBe("ECONNREFUSED");
+    expect(fault?.code).toBe("ENETDOWN");
     heard.notes.length = 0;
     const again = Promise.all([up(gatewayLink), up(workerLink)]);
     await nats.again();

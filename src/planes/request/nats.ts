@@ -47,7 +47,7 @@ export class NatsRequestPlane implements RequestPlane {
     this.#nowMs = options.nowMs ?? ((): number => performance.now());
     this.#stopWatching = options.link.watch({
       up: (connection, isFirst) => (isFirst ? this.#subscribe(connection) : undefined),
-      down: () => this.#failAll("the connection to the NATS server was lost"),
+      down: () => this.#failAll("ENETDOWN", "the connection to the NATS server was lost"),
     });
     this.#beat = setInterval(() => this.#giveSigns(), options.beatMs ?? DEFAULT_BEAT_MS);
     this.#beat.unref();
@@ -69,7 +69,7 @@ export class NatsRequestPlane implements RequestPlane {
   close(): Promise<void> {
     clearInterval(this.#beat);
     this.#stopWatching();
-    this.#failAll("the gateway was closed");
+    this.#failAll("ECONNRESET", "the gateway was closed");
     return Promise.resolve();
   }
 
@@ -84,7 +84,7 @@ export class NatsRequestPlane implements RequestPlane {
     });
     const { connection } = this.#link;
     if (connection === undefined) {
-      answer.fail(requestError("ECONNREFUSED", "the NATS server cannot be reached"));
+      answer.fail(requestError("ENETDOWN", "the NATS server cannot be reached"));
       return;
     }
     this.#open.set(id, { answer, subjects });
@@ -123,7 +123,7 @@ export class NatsRequestPlane implements RequestPlane {
     for (const control of controls) this.#link.connection?.publish(control, writeControl("alive", this.#inbox));
   }
 
-  #failAll(reason: string): void {
-    for (const { answer } of this.#open.values()) answer.fail(requestError("ECONNRESET", reason));
+  #failAll(code: "ECONNRESET" | "ENETDOWN", reason: string): void {
+    for (const { answer } of this.#open.values()) answer.fail(requestError(code, reason));
   }
 }

@@ -93,6 +93,6 @@ export class NatsAnswer implements AnswerController {
 }
 
 /** An error under one of Node's own codes, which tell the gateway whose fault it is. */
-export function requestError(code: "ECONNREFUSED" | "ECONNRESET" | "EPROTO", message: string): Error {
+export function requestError(code: "ECONNREFUSED" | "ECONNRESET" | "ENETDOWN" | "EPROTO", message: string): Error {
   return Object.assign(new Error(message), { code });
 }
