@@ -266,11 +266,12 @@ describe("a stream that is cut", () => {
     const isAskedAgain = new Promise<void>((resolve) => (askedAgain = resolve));
     const word = new WordTokenizer();
     let prompts = 0;
-    // Every second prompt is that of a rest; the first of them comes late, the other never.
+    // A request, its rest, which comes late, and its whole answer; then another, and its rest, which never comes.
     const tokens: Pick<PromptTokens, "tokensOf"> = {
       tokensOf: (prompt) => {
-        if (++prompts % 2 === 1) return word.encode(prompt);
+        prompts++;
         if (prompts === 2) return Promise.resolve(word.encode(prompt));
+        if (prompts < 5) return word.encode(prompt);
         askedAgain();
         return new Promise(() => {});
       },
