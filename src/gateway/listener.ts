@@ -1,9 +1,11 @@
-import { type IncomingMessage, type RequestListener, type Server, type ServerResponse, createServer } from "node:http";
+import { type RequestListener, type Server, type ServerResponse, createServer } from "node:http";
 import { type Server as SecureServer, createServer as createSecureServer } from "node:https";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { encodeError } from "../wire/openai-reply.ts";
 import type { GatewayLimits } from "./limits.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, statusOf } from "./openai-errors.ts";
+import { RequestOrder } from "./request-order.ts";
 
 /** A certificate with its chain and its key, both in PEM. */
 export interface TlsIdentity {
@@ -56,11 +58,8 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
   server.maxConnections = maxConnections;
   server.on("drop", () => rejected("too_many_connections"));
   boundPerAddress(server, limits.maxConnectionsPerAddress, rejected);
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  const taken: RequestListener = (request: IncomingMessage, response: ServerResponse) => {
-    answering.set(request.socket, response);
-    serve(request, response);
-  };
+  const order = new RequestOrder(serve);
+  const taken: RequestListener = (request, response) => order.take(request, response);
   server.on("request", taken);
   // Whoever asks before sending is told to go on when the body is wanted, and not before.
   server.on("checkContinue", taken);
@@ -70,10 +69,17 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
     if (code === undefined || !socket.writable) socket.destroy();
     else {
       rejected(code);
-      refuse(socket, answering.get(socket), code);
+      const served = order.servedOn(socket);
+      if (code === "request_timed_out" && isBeingAnswered(served)) order.endBeforeNewest(socket as Socket, served);
+      else refuse(socket, served, code);
     }
   });
   return server;
+}
+
+/** Whether an answer is being given to a request that has arrived. */
+function isBeingAnswered(response: ServerResponse | undefined): response is ServerResponse {
+  return response !== undefined && !response.writableFinished && response.req.complete;
 }
 
 /** Another certificate for connections from now on. */
