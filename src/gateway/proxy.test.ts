@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Attempt, type AttemptListener } from "./proxy.ts";
 
 /** A listener that notes what it hears; `isFull` is a client that does not read. */
@@ -38,6 +38,7 @@ function attempt(): { notes: Notes; made: Attempt; calls: string[]; controller: 
 }
 
 const EVENT = Buffer.from('data: {"choices":[{"text":"x"}]}\n\n');
+const DONE = Buffer.from("data: [DONE]\n\n");
 const STREAM_HEADERS = { "content-type": "text/event-stream; charset=utf-8" };
 
 describe("an attempt on a worker", () => {
@@ -64,6 +65,53 @@ describe("an attempt on a worker", () => {
       return notes.heard.at(-1);
     });
     expect(endings).toEqual(["cut stream", "whole stream", "cut stream"]);
+  });
+
+  test("takes the end mark for the end, and what follows for nothing", () => {
+    const { notes, made, calls, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 200, STREAM_HEADERS);
+    made.onResponseData(controller, Buffer.concat([EVENT, DONE]));
+    const heard = [...notes.heard];
+    expect(heard.at(-1)).toBe("whole stream");
+    made.onResponseData(controller, EVENT);
+    made.onResponseError(controller, new Error("gone"));
+    expect(notes.heard).toEqual(heard);
+    expect(calls).toEqual([]);
+  });
+
+  test("gives a worker time to end its answer after the end mark, and not for ever", () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    for (const ends of [true, false]) {
+      const { made, calls, controller } = attempt();
+      made.onRequestStart(controller);
+      made.onResponseStart(controller, 200, STREAM_HEADERS);
+      made.onResponseData(controller, DONE);
+      if (ends) made.onResponseEnd();
+      vi.advanceTimersByTime(10_000);
+      expect(calls).toEqual(ends ? [] : ["abort"]);
+    }
+  });
+
+  test.each([
+    ["reads on", (made: Attempt) => made.resume()],
+    [
+      "has not read on when the worker breaks off",
+      (made: Attempt, controller: unknown) => made.onResponseError(controller, new Error("gone")),
+    ],
+  ])("ends a stream whose end mark is unread when the client %s", (_what, goOn) => {
+    const { notes, made, calls, controller } = attempt();
+    made.onRequestStart(controller);
+    made.onResponseStart(controller, 200, STREAM_HEADERS);
+    notes.isFull = true;
+    made.onResponseData(controller, DONE);
+    expect(notes.heard).toHaveLength(2);
+    expect(calls).toEqual(["pause"]);
+    goOn(made, controller);
+    expect(notes.heard.at(-1)).toBe("whole stream");
+    made.onResponseEnd();
+    expect(notes.heard).toHaveLength(3);
   });
 
   test("collects what is no stream", () => {

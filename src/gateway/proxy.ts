@@ -44,6 +44,9 @@ export interface UpstreamRequest {
 const LONGEST_WHOLE_BYTES = 64 * 1024 * 1024;
 const LONGEST_EVENT_BYTES = 4 * 1024 * 1024;
 
+/** What a worker gets to end an answer in which it has said all: then its connection can be used again. */
+const LINGER_MS = 1000;
+
 /**
  * One attempt to have a request answered by one worker. A stream is passed on event by event as it comes, only scanned;
  * anything else is collected, so that it can still be answered by another worker if this one fails half-way.
@@ -58,6 +61,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #chunks: Uint8Array[] = [];
   #length = 0;
   #isOver = false;
+  #lingering: NodeJS.Timeout | undefined;
 
   constructor(listener: AttemptListener, options: { readonly dropsUsage: boolean } = { dropsUsage: false }) {
     this.#listener = listener;
@@ -75,8 +79,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error("the client is gone"));
   }
 
+  /** The client reads again. */
   resume(): void {
-    this.#controller?.resume();
+    const controller = this.#controller;
+    if (controller === undefined) return;
+    if (this.#isWhole && !this.#isOver) this.#endBeforeWorker(controller);
+    controller.resume();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -108,9 +116,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     }
     if (events.length === 0) return;
     if (!this.#listener.streamed(this.#headers, events, scanner.contentEvents - before)) controller.pause();
+    else if (this.#isWhole) this.#endBeforeWorker(controller);
   }
 
   onResponseEnd(): void {
+    clearTimeout(this.#lingering);
     if (this.#isOver) return;
     if (this.#isStream) this.#endStream();
     else {
@@ -122,9 +132,24 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
+    clearTimeout(this.#lingering);
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#listener.failed(error);
+    if (this.#isWhole) this.#listener.streamEnded(this.#scanner);
+    else this.#listener.failed(error);
+  }
+
+  /** Whether all of a stream has come, whatever becomes of the connection. */
+  get #isWhole(): boolean {
+    return this.#scanner.isDone && !this.#scanner.hasError;
+  }
+
+  /** Nothing that follows an end mark concerns the client, least of all how long the worker takes to be done. */
+  #endBeforeWorker(controller: Dispatcher.DispatchController): void {
+    this.#isOver = true;
+    this.#lingering = setTimeout(() => controller.abort(new Error("the answer went on after its end")), LINGER_MS);
+    this.#lingering.unref();
+    this.#listener.streamEnded(this.#scanner);
   }
 
   #giveUp(controller: Dispatcher.DispatchController, reason: string): void {
