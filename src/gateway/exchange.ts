@@ -228,10 +228,12 @@ export class Exchange implements DecidedRequest, AttemptListener {
   abandon(): void {
     if (this.#isEnded) return;
     this.#attempt?.abort();
-    const answer = (): void => this.#respondWithError("shutting_down", "the gateway is shutting down");
-    const isBegun = this.#response.headersSent;
-    this.#end({ outcome: "failed", mayRetry: false, fault: "shutdown" }, isBegun ? undefined : answer);
-    if (isBegun) this.#response.destroy();
+    const code = "shutting_down";
+    const message = "the gateway is shutting down";
+    // At once: whether the decider still has a word to say is no longer waited for.
+    if (this.#response.headersSent) this.#response.end(sseEvent(encodeError(errorFields(code, message))));
+    else this.#respondWithError(code, message);
+    this.#end({ outcome: "failed", mayRetry: false, fault: "shutdown" });
   }
 
   /** In one piece with those of the answer: headers set one by one take Node's slow way out. */

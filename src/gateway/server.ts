@@ -48,6 +48,8 @@ export interface GatewayOptions {
 }
 
 const DEFAULT_GRACE_MS = 30_000;
+/** How long clients have to fetch the last words of a gateway that ends. */
+const LAST_WORDS_MS = 1000;
 const DEADLINE_CHECK_MS = 250;
 /** When to come again after the gateway had no room: streams end all the time. */
 const ROOM_AGAIN_MS = 1000;
@@ -82,6 +84,8 @@ export class Gateway {
   /** Resolves when nobody is connected any more; undefined before anybody could be. */
   #closed: Promise<void> | undefined;
   #isRetiring = false;
+  /** Nothing that is under way is waited for any longer. */
+  #isAbandoned = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: GatewayOptions) {
@@ -169,15 +173,22 @@ export class Gateway {
   async #end(graceMs: number, stopListening: () => void): Promise<void> {
     if (this.#closed !== undefined) {
       stopListening();
-      const giveUp = setTimeout(() => {
-        for (const exchange of this.#exchanges.keys()) exchange.abandon();
-        this.#server.closeAllConnections();
+      let giveUp = setTimeout(() => {
+        giveUp = setTimeout(() => this.#server.closeAllConnections(), LAST_WORDS_MS);
+        this.#abandonAll();
       }, graceMs);
       await this.#closed;
       clearTimeout(giveUp);
     }
     clearInterval(this.#deadlines);
     await this.#context.upstreams.close();
+  }
+
+  /** Tells everybody who waits for an answer that there will be none, and lets that reach them. */
+  #abandonAll(): void {
+    this.#isAbandoned = true;
+    for (const exchange of this.#exchanges.keys()) exchange.abandon();
+    if (this.#exchanges.size === 0) this.#server.closeAllConnections();
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -250,7 +261,8 @@ export class Gateway {
       return;
     }
     const { prepared, hearing } = preparation;
-    if (this.#closing !== undefined) respondWithError(response, "shutting_down", "the gateway is shutting down");
+    const isEnding = this.#closing !== undefined || this.#isAbandoned;
+    if (isEnding) respondWithError(response, "shutting_down", "the gateway is shutting down");
     // A client that left while its body was read has not asked for anything yet.
     else if (!response.destroyed) this.#exchange(new Exchange(this.#context, response, prepared, hearing), response);
   }
@@ -260,7 +272,8 @@ export class Gateway {
     response.on("close", () => {
       this.#exchanges.delete(exchange);
       // A client that keeps its connection open must not keep the gateway from closing.
-      if (this.#closing !== undefined) this.#server.closeIdleConnections();
+      if (this.#isAbandoned && this.#exchanges.size === 0) this.#server.closeAllConnections();
+      else if (this.#closing !== undefined) this.#server.closeIdleConnections();
     });
   }
 

@@ -1,7 +1,11 @@
 /** What a gateway does when parts of it, or of its fleet, come and go. */
 import type OpenAI from "openai";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { type FleetOptions, MODEL, ProgramFleet } from "./program-fleet.ts";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { LogLines } from "./log-lines.ts";
+import { type FleetOptions, MODEL, ProgramFleet, startProgram } from "./program-fleet.ts";
+import { startRecordingEngine } from "./recording-engine.ts";
+
+const EVENT = 'data: {"choices":[{"text":"x"}]}\n\n';
 
 type Accounts = Record<
   "offered" | "completed" | "shed" | "rejected" | "failed" | "timedOut" | "cancelled" | "unfinished",
@@ -137,4 +141,35 @@ describe("a gateway that is told to stop", () => {
     expect(pieces).toBe(100);
     expect(await stopped).toBe(0);
   });
+
+  test.each([["1"], ["2"]])(
+    "with %s process(es) tells whoever it cannot wait for, and says what became of all",
+    async (processes) => {
+      const engine = await startRecordingEngine((response, { body }) => {
+        if (body["prompt"] === "begin") response.writeHead(200, { "content-type": "text/event-stream" }).write(EVENT);
+      });
+      const flags = ["--port", "0", "--admin-port", "0", "--event-plane", "none", "--tokenizer", "none"];
+      flags.push("--drain-seconds", "1", "--processes", processes, "--worker", `e=${engine.url}`);
+      const gateway = await startProgram(["gateway", ...flags]);
+      onTestFinished(async () => {
+        await gateway.stop("SIGKILL");
+        await engine.close();
+      });
+      const log = new LogLines(gateway.process);
+      const asked = (prompt: string): Promise<Response> =>
+        fetch(`${gateway.url}/v1/completions`, {
+          method: "POST",
+          body: JSON.stringify({ model: "m", prompt, stream: true }),
+        });
+      const begun = await asked("begin");
+      const unbegun = asked("wait");
+      await vi.waitFor(() => expect(engine.received).toHaveLength(2));
+      const stopped = gateway.stop("SIGTERM");
+      expect(await begun.text()).toMatch(/^data: .*\n\ndata: .*"code":"shutting_down".*\n\n$/);
+      const refused = await unbegun;
+      expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('"code":"shutting_down"')]);
+      expect(await stopped).toBe(0);
+      expect(await log.matching(/has ended: 2 offered, 2 failed$/)).toHaveLength(1);
+    },
+  );
 });

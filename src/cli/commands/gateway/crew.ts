@@ -48,6 +48,8 @@ const RESTART_MS = 250;
 const LONGEST_RESTART_MS = 5000;
 const START_WITHIN_MS = 60_000;
 const ANSWER_WITHIN_MS = 5000;
+/** The decider has nothing to wait for once the proxies have ended. */
+const DECIDER_ENDS_WITHIN_MS = 5000;
 const NOTHING: Estate = { leases: [], drained: [], readyWorkers: 0 };
 
 /**
@@ -62,6 +64,7 @@ export class Crew {
   #settings: GatewaySettings;
   #reloads: ReloadHistory | undefined;
   #isEnding = false;
+  #isRetiring = false;
 
   constructor(options: CrewOptions) {
     this.#options = options;
@@ -119,6 +122,7 @@ export class Crew {
   /** Others serve now: has all finish what they have under way, and resolves when they have ended. */
   async retire(): Promise<void> {
     this.#isEnding = true;
+    this.#isRetiring = true;
     this.#dismissStarting();
     this.#tell({ kind: "retire" }, "whole", "decider", "proxy");
     await Promise.all(this.#inRole("whole", "decider", "proxy").map(ended));
@@ -130,7 +134,11 @@ export class Crew {
     this.#dismissStarting();
     this.#tell({ kind: "stop" }, "whole", "proxy");
     await Promise.all(this.#inRole("whole", "proxy").map(ended));
-    await this.kill();
+    // One that retires ends by itself, now that nobody needs it.
+    if (!this.#isRetiring) this.#tell({ kind: "retire" }, "decider");
+    const giveUp = setTimeout(() => void this.kill(), DECIDER_ENDS_WITHIN_MS);
+    await Promise.all(this.#inRole("decider").map(ended));
+    clearTimeout(giveUp);
   }
 
   /** Ends all at once. */
@@ -215,6 +223,8 @@ export class Crew {
 
 async function ended({ process: child }: Worker): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  // What it said last may still be on its way.
+  if (child.connected) await once(child, "disconnect");
 }
 
 function problem(message: string): WarmpathError {
