@@ -265,6 +265,24 @@ describe("the gateway's own bounds and endpoints", () => {
     });
   });
 
+  test("a mistake of the gateway's own is answered, counted and told of", async () => {
+    const router = new Router(createPolicy("round-robin"), { blockTokens: 16, maxReplicas: 1, maxBlocks: 1024 });
+    const decider = new LocalDecider({ router });
+    const problems: string[] = [];
+    const tokensOf = (): never => {
+      throw new Error("no idea");
+    };
+    const problem = (message: string): void => void problems.push(message);
+    const gateway = new Gateway({ decider, blockTokens: 16, tokens: { tokensOf }, problem });
+    open.push({ close: () => decider.close() }, { close: () => gateway.close(0) });
+    const response = await ask(await gateway.listen());
+    expect([response.status, await response.json()]).toMatchObject([500, { error: { code: "internal_error" } }]);
+    expect(problems).toEqual([
+      expect.stringMatching(/^a mistake .* POST \/v1\/completions: Error: no idea at .*tokensOf /),
+    ]);
+    expect(await decider.metricsText()).toContain('warmpath_requests_invalid_total{code="internal_error"} 1');
+  });
+
   test("another method than POST is a 405", async () => {
     const { url } = await gatewayTo();
     expect((await fetch(`${url}/v1/chat/completions`)).status).toBe(405);

@@ -45,6 +45,8 @@ export interface GatewayOptions {
   readonly tls?: TlsIdentity | undefined;
   /** Whether `/metrics` is served beside the API. */
   readonly servesMetrics?: boolean;
+  /** Told, in words, of what went wrong by the gateway's own fault. */
+  readonly problem?: (message: string) => void;
 }
 
 const DEFAULT_GRACE_MS = 30_000;
@@ -111,7 +113,7 @@ export class Gateway {
       limits,
       tls,
       serve: (request, response) => {
-        this.#serve(request, response).catch((error: unknown) => fail(response, error));
+        this.#serve(request, response).catch((error: unknown) => this.#fail(response, error));
       },
       rejected: (code) => decider.invalid(code),
     });
@@ -307,15 +309,20 @@ export class Gateway {
     closeIfUnread(response);
     respondWithError(response, code, message);
   }
+
+  /** A mistake of ours must not look like the client's, nor leave it waiting, nor go unnoticed. */
+  #fail(response: ServerResponse, error: unknown): void {
+    const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
+    const { method, url } = response.req;
+    const where = stack.split(/\n\s*/, 2).join(" ");
+    this.#options.problem?.(`a mistake of the gateway's at ${method} ${url?.split("?", 1)[0]}: ${where}`);
+    this.#options.decider.invalid("internal_error");
+    if (response.headersSent) response.destroy();
+    else respondWithError(response, "internal_error", message);
+  }
 }
 
 /** A body that nobody reads must not be waited for: after it the connection is of no use. */
 function closeIfUnread(response: ServerResponse): void {
   if (bringsBody(response.req)) response.setHeader("connection", "close");
-}
-
-/** A mistake of ours must not look like the client's, nor leave it waiting. */
-function fail(response: ServerResponse, error: unknown): void {
-  if (response.headersSent) response.destroy(error as Error);
-  else respondWithError(response, "internal_error", error instanceof Error ? error.message : String(error));
 }

@@ -168,6 +168,7 @@ export async function startProxy(
     engineAuthorization: access.engineAuthorization,
     tls: access.tls,
     servesMetrics: settings.publicMetrics,
+    problem: log,
   });
   access.follow(gateway);
   const url = await listening(gateway.listen(settings.port, settings.host), "port", settings.port);
