@@ -143,7 +143,8 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
     command: ["warmpath", "run", name, ...process.argv.slice(process.argv.indexOf(name) + 1)].join(" "),
     version: packageVersion(),
   });
-  if (options.aiperf === true && options.out !== undefined) await exportAiperf(options.out, say);
+  const hasWritten = outcome.cells.length > 0;
+  if (options.aiperf === true && options.out !== undefined && hasWritten) await exportAiperf(options.out, say);
   if (options.json === true)
     terminal.print(JSON.stringify(outcomeJson(experiment.name, outcome, table, options), null, 2));
   else
@@ -269,6 +270,7 @@ function summaryLine({ cells, planned, resumed, seconds, interrupted }: RunOutco
   const requests = cells.reduce((sum, { accounting }) => sum + accounting.offered, 0);
   const done = interrupted ? `stopped: ${cells.length} of ${planned} cells` : `${cells.length} cells`;
   const before = resumed === 0 ? "" : ` (${resumed} of them finished by an earlier run)`;
-  const where = out === undefined ? "nothing was written (--out FOLDER keeps it)" : `written to ${out}`;
+  const kept = cells.length === 0 ? `nothing was written to ${out}` : `written to ${out}`;
+  const where = out === undefined ? "nothing was written (--out FOLDER keeps it)" : kept;
   return `${done}${before}, ${requests} requests in the windows, ${seconds.toFixed(1)} s; ${where}`;
 }

@@ -1,23 +1,15 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { availableParallelism, arch, cpus, platform, totalmem } from "node:os";
 import { join } from "node:path";
 import { joinRecordsFiles } from "../../../lab/results/records-file.ts";
-import {
-  PROVENANCE_FILE,
-  RECORDS_FILE,
-  RESULTS_FILE,
-  writeProvenance,
-  writeResults,
-} from "../../../lab/results/store.ts";
+import { RECORDS_FILE, writeProvenance, writeResults } from "../../../lab/results/store.ts";
 import { type Json, type Provenance, RESULTS_SCHEMA_VERSION, type ResultsFile } from "../../../lab/results/types.ts";
-import { AIPERF_FOLDER } from "../report/write-aiperf.ts";
 import { type FinishedCell, recordsPart } from "./cell-job.ts";
+import { CELLS_FOLDER, EarlierRun } from "./earlier-run.ts";
 import { invalid } from "./experiment-file.ts";
 
-/** Finished cells, one by one, as long as a run is not complete. */
-const CELLS_FOLDER = ".cells";
 const RUN_FILE = "run.json";
 /** Results are written again as cells finish, but not more often than this. */
 const SAVE_INTERVAL_MS = 5000;
@@ -41,6 +33,13 @@ interface RunState {
   readonly resumed: NonNullable<Provenance["resumed"]>;
 }
 
+/** A folder that a run may write to. */
+interface OpenedFolder {
+  readonly folder: string;
+  readonly isOurs: boolean;
+  readonly earlier: EarlierRun | undefined;
+}
+
 /** What the frame of results.json has besides, found while cells are run. */
 export type LiveFrame = Pick<ResultsFile, "comparability" | "arms">;
 
@@ -52,12 +51,24 @@ export class ResultsFolder {
   readonly #cells: FinishedCell[];
   readonly #state: RunState;
   readonly #order: string[];
+  /** What this run replaces once it has a cell; absent where it goes on with one that was cut short. */
+  readonly #earlier: EarlierRun | undefined;
+  /** Whether the folder was made for this run. */
+  readonly #isOurs: boolean;
+  #replacing: Promise<void> | undefined;
   #frame: LiveFrame = {};
   #savedMs = -Infinity;
   #saving: Promise<void> = Promise.resolve();
 
-  private constructor(folder: string, identity: RunIdentity, state: RunState, finished: FinishedCell[]) {
+  private constructor(
+    { folder, isOurs, earlier }: OpenedFolder,
+    identity: RunIdentity,
+    state: RunState,
+    finished: FinishedCell[],
+  ) {
     this.#folder = folder;
+    this.#isOurs = isOurs;
+    this.#earlier = earlier;
     this.#identity = identity;
     this.#state = state;
     this.#cells = finished;
@@ -68,6 +79,7 @@ export class ResultsFolder {
   /** Opens a folder: where the same run was cut short there, with what it had finished, unless that is not wanted. */
   static async open(folder: string, identity: RunIdentity, fresh: boolean): Promise<ResultsFolder> {
     const key = keyOf(identity);
+    await EarlierRun.settle(folder, (await readFinished(folder)).length > 0);
     const before = fresh ? undefined : await readState(folder);
     const finished = before === undefined ? [] : await readFinished(folder);
     if (before !== undefined && before.key !== key && finished.length > 0) {
@@ -80,12 +92,11 @@ export class ResultsFolder {
     const state: RunState = isResumed
       ? { ...before, resumed: [...before.resumed, { at: now, finishedCells: finished.length }] }
       : { key, startedAt: now, resumed: [] };
-    // What an earlier run has left must not be mistaken for this one's.
-    const stale = isResumed ? [] : [RESULTS_FILE, PROVENANCE_FILE, RECORDS_FILE, AIPERF_FOLDER, CELLS_FOLDER];
-    for (const name of stale) await rm(join(folder, name), { recursive: true, force: true });
+    const isOurs = (await mkdir(folder, { recursive: true })) !== undefined;
+    const earlier = isResumed ? undefined : await EarlierRun.setAside(folder);
     await mkdir(join(folder, CELLS_FOLDER), { recursive: true });
     await writeJson(join(folder, CELLS_FOLDER, RUN_FILE), state);
-    return new ResultsFolder(folder, identity, state, isResumed ? finished : []);
+    return new ResultsFolder({ folder, isOurs, earlier }, identity, state, isResumed ? finished : []);
   }
 
   /** Cells that were finished before this process began. */
@@ -103,6 +114,8 @@ export class ResultsFolder {
     await writeJson(cellFile(this.partsFolder, cell.index), cell);
     this.#cells.push(cell);
     this.#order.push(cell.result.id);
+    this.#replacing ??= this.#earlier?.discard();
+    await this.#replacing;
     if (performance.now() - this.#savedMs < SAVE_INTERVAL_MS) return;
     this.#savedMs = performance.now();
     // One after the other: cells finish in several threads, and the files have one name.
@@ -115,13 +128,24 @@ export class ResultsFolder {
     this.#frame = frame;
   }
 
-  /** Writes everything for the last time and joins the records; keeps the cells apart if more are to come another day. */
+  /**
+   * Writes everything for the last time and joins the records; keeps the cells apart if more are to come another day. A
+   * run that has finished nothing leaves the folder as it was.
+   */
   async close(isComplete: boolean): Promise<void> {
+    await this.#replacing;
     await this.#saving;
+    if (this.#cells.length === 0) return this.#leave();
     const parts = this.#sorted().map(({ index }) => recordsPart(this.partsFolder, index));
     await joinRecordsFiles(parts, join(this.#folder, RECORDS_FILE));
     await this.#save(isComplete ? new Date().toISOString() : null);
-    if (isComplete || this.#cells.length === 0) await rm(this.partsFolder, { recursive: true, force: true });
+    if (isComplete) await rm(this.partsFolder, { recursive: true, force: true });
+  }
+
+  async #leave(): Promise<void> {
+    await this.#earlier?.putBack();
+    // Somebody may have put something there meanwhile, and then it stays.
+    if (this.#isOurs) await rmdir(this.#folder).catch(() => {});
   }
 
   #sorted(): FinishedCell[] {
@@ -172,7 +196,7 @@ async function readState(folder: string): Promise<RunState | undefined> {
 /** Cells that are whole: entry and records. A cell that was being written when the process ended is run again. */
 async function readFinished(folder: string): Promise<FinishedCell[]> {
   const cells = join(folder, CELLS_FOLDER);
-  const names = (await readdir(cells)).filter((name) => /^\d+\.json$/.test(name)).sort();
+  const names = (await readdir(cells).catch(() => [])).filter((name) => /^\d+\.json$/.test(name)).sort();
   const finished = await Promise.all(names.map((name) => readJson(join(cells, name))));
   return (finished as (FinishedCell | undefined)[]).flatMap((cell) => {
     return cell !== undefined && existsSync(recordsPart(cells, cell.index)) ? cell : [];

@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readExperiment } from "../../../lab/experiment/read.ts";
+import type { LiveTarget } from "../../../lab/live/target.ts";
 import { meanSequenceTokens } from "../../../lab/experiment/workload.ts";
 import { readProvenance } from "../../../lab/results/store.ts";
 import { type RunOutcome, runExperiment } from "./run-experiment.ts";
@@ -31,12 +32,26 @@ function temporaryFolder(): string {
   return folder;
 }
 
-async function runInto(out: string, { seed = 1, fresh = false } = {}): Promise<RunOutcome> {
+/** A target that is not there. */
+const GONE: LiveTarget = {
+  name: "gone",
+  order: "by-arm",
+  open: () => Promise.reject(new Error("nobody is there")),
+  close: () => Promise.resolve(),
+};
+
+interface RunChanges {
+  readonly seed?: number;
+  readonly fresh?: boolean;
+  readonly target?: LiveTarget;
+}
+
+async function runInto(out: string, { seed = 1, fresh = false, target }: RunChanges = {}): Promise<RunOutcome> {
   const { experiment, problems } = readExperiment({ ...EXPERIMENT, seed });
   if (experiment === undefined) throw new Error(problems.join("\n"));
   const tokensPerSequence = meanSequenceTokens(experiment.workload, undefined, experiment.seed);
   const setting = { experiment, trace: undefined, tokensPerSequence };
-  return runExperiment({ setting, out, fresh, threads: 1, command: "test", version: "0", say: () => {} });
+  return runExperiment({ setting, target, out, fresh, threads: 1, command: "test", version: "0", say: () => {} });
 }
 
 /** Interrupts the run into a folder as soon as it has finished a cell. */
@@ -47,6 +62,13 @@ async function cutShort(out: string): Promise<RunOutcome> {
   };
   setImmediate(look);
   return runInto(out);
+}
+
+/** Every file of a folder with its bytes. */
+function contentOf(folder: string): Map<string, string> {
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
+  const files = names.filter((name) => statSync(join(folder, name)).isFile());
+  return new Map(files.map((name) => [name, readFileSync(join(folder, name), "base64")]));
 }
 
 test("a run on the twin that was cut short and went on has the bytes of one that was not", async () => {
@@ -76,4 +98,43 @@ test("a run that is complete is run again", async () => {
   const out = temporaryFolder();
   await runInto(out);
   expect(await runInto(out)).toMatchObject({ resumed: 0 });
+});
+
+test("a run that finishes nothing leaves the results of an earlier one as they were", async () => {
+  const out = temporaryFolder();
+  await runInto(out);
+  const before = contentOf(out);
+  expect([...before.keys()]).toEqual(["provenance.json", "records.jsonl.gz", "results.json"]);
+  await expect(runInto(out, { target: GONE })).rejects.toThrow("nobody is there");
+  expect(contentOf(out)).toEqual(before);
+});
+
+test("a run that finishes nothing leaves no folder where there was none", async () => {
+  const out = join(temporaryFolder(), "new");
+  await expect(runInto(out, { target: GONE })).rejects.toThrow("nobody is there");
+  expect(existsSync(out)).toBe(false);
+});
+
+test("cells of a run that was cut short are there to go on with after a fresh one that finishes nothing", async () => {
+  const out = temporaryFolder();
+  const { cells } = await cutShort(out);
+  const before = contentOf(out);
+  await expect(runInto(out, { target: GONE, fresh: true })).rejects.toThrow("nobody is there");
+  expect(contentOf(out)).toEqual(before);
+  expect(await runInto(out)).toMatchObject({ resumed: cells.length });
+});
+
+test("cells that a killed process had set aside are put back", async () => {
+  const out = temporaryFolder();
+  const { cells } = await cutShort(out);
+  renameSync(join(out, ".cells"), join(out, ".cells-before"));
+  expect(await runInto(out)).toMatchObject({ resumed: cells.length });
+  expect(existsSync(join(out, ".cells-before"))).toBe(false);
+});
+
+test("a run that has finished a cell has replaced all of the earlier one", async () => {
+  const out = temporaryFolder();
+  await cutShort(out);
+  expect(await runInto(out, { seed: 2, fresh: true })).toMatchObject({ resumed: 0 });
+  expect([...contentOf(out).keys()]).toEqual(["provenance.json", "records.jsonl.gz", "results.json"]);
 });
