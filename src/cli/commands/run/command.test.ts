@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
@@ -253,12 +256,23 @@ describe("warmpath run", () => {
     ["a file that is not there", ["none.yaml"], /none\.yaml: no such file$/],
     ["a preset that is not there", ["none"], /there is no preset "none"; there are a100-scaling, /],
     ["a target that is not there", ["h200-sweep", "--on", "moon"], /--on moon is not available/],
+    ["an address that is none", ["h200-sweep", "--on", "http://"], /--on http:\/\/ is not available/],
     ["a level that is not there", ["h200-sweep", "--levels", "61"], /level 61 is not in the experiment/],
     ["a number that is none", ["h200-sweep", "--runs", "many"], /--runs must be a whole number/],
   ])("ends with one line and exit code 2 for %s", async (_, words, complaint) => {
     const { code, out, errors } = await run(...words);
     expect({ code, out, lines: errors.length }).toEqual({ code: 2, out: "", lines: 1 });
     expect(errors[0]).toMatch(complaint);
+  });
+
+  test("ends at once with one line and exit code 2 on an endpoint that wants a key", async () => {
+    const endpoint = createServer((_, response) => response.writeHead(401).end()).listen(0, "127.0.0.1");
+    await once(endpoint, "listening");
+    onTestFinished(() => void endpoint.close());
+    const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
+    const { code, errors } = await run(fileOf(EXPERIMENT), "--on", url);
+    expect(code).toBe(2);
+    expect(errors).toEqual([`warmpath run: ${url}/v1/models cannot be asked for its models: answered with 401`]);
   });
 
   test.each([

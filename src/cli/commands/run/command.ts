@@ -109,7 +109,8 @@ export function runCommand(terminal: Terminal): Command {
 }
 
 async function run(name: string, options: RunOptions, terminal: Terminal): Promise<void> {
-  if (!["simulation", "local"].includes(options.on) && !/^https?:\/\//.test(options.on)) {
+  const isAddress = /^https?:\/\//.test(options.on) && URL.canParse(options.on);
+  if (!["simulation", "local"].includes(options.on) && !isAddress) {
     throw invalid(
       `--on ${options.on} is not available; there are simulation, local and addresses such as http://HOST:PORT`,
     );

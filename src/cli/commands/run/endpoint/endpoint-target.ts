@@ -61,7 +61,8 @@ export class EndpointTarget implements LiveTarget {
     const { url, live } = this.#options;
     const facts = await this.#switchTo(cell, signal);
     const workers = signal.aborted ? [] : await this.#workersOf(cell);
-    const model = live.model ?? (await firstModel(url, process.env["WARMPATH_API_KEY"]));
+    // Nothing is sent any more after an interrupt, and nobody need be there to be asked.
+    const model = live.model ?? (signal.aborted ? "" : await firstModel(url, process.env["WARMPATH_API_KEY"]));
     return {
       url,
       model,
@@ -99,7 +100,7 @@ export class EndpointTarget implements LiveTarget {
   async #switchTo(cell: Cell, signal: AbortSignal): Promise<ArmFacts> {
     const key = `${cell.arm.name} on ${cell.level.workers}`;
     if (this.#serving?.key === key) return this.#serving.facts;
-    const { live, url } = this.#options;
+    const { live, url, say } = this.#options;
     const environment = environmentOf(cell, this.#options);
     if (this.#serving !== undefined) {
       await this.#hooks.run("after_arm", environmentOf(this.#serving.cell, this.#options), signal);
@@ -111,11 +112,14 @@ export class EndpointTarget implements LiveTarget {
     const { arm, level } = cell;
     await this.#admin?.setPolicy(arm.policy, arm.parameters);
     const seconds = live.readySeconds ?? READY_SECONDS;
-    await waitForModel(url, seconds, signal);
+    const isBeingStarted = this.#hooks.has("before_arm") || live.readySeconds !== undefined;
+    await waitForModel({ url, seconds, isBeingStarted, signal, say });
     const source = this.#workerSource(cell);
     const readyWorkers = async (): Promise<number | undefined> =>
       (await source?.workers())?.filter(({ isReady }) => isReady).length;
-    const ready = await waitForWorkers({ readyWorkers }, level.workers, seconds, signal);
+    const ready = await waitForWorkers({ readyWorkers }, level.workers, seconds, signal, (found) =>
+      say(`waiting for ${level.workers} workers, at most ${seconds} s: ${found} are ready`),
+    );
     const checks: Check[] = [checkWorkers(ready, level.workers), ...(await this.#checkAdmission(cell))];
     const facts = { arm: arm.name, checks, settings: await this.#settings(cell, environment) };
     this.#serving = { key, cell, facts };
