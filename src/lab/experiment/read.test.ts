@@ -67,6 +67,9 @@ describe("an experiment file", () => {
       { workload: { conversations: { turns: [5, 3] } } },
       /^workload\.conversations: turns/,
     ],
+    ["a window without length", { windowSeconds: 1e-9 }, "windowSeconds must be 0.001 or more, got 1e-9"],
+    ["a window without end", { windowSeconds: 1e300 }, "windowSeconds must be 86400 or less, got 1e+300"],
+    ["runs without end", { runs: 1e9 }, "runs must be 10000 or less, got 1000000000"],
     ["a schedule without a trace", { load: { speed: [1] } }, "load.speed needs workload.trace"],
     ["no end", { windowSeconds: undefined }, /windowSeconds, because the load has no end/],
     [

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { armSchema, fleetSchema } from "./fleet-schema.ts";
 import { liveSchema } from "./live-schema.ts";
+import { LEAST_WINDOW_SECONDS, MOST_RUNS, MOST_SECONDS } from "./limits.ts";
 import type { Experiment, SignalConfig } from "./types.ts";
 import { loadSchema, workloadSchema } from "./workload-schema.ts";
 
@@ -8,7 +9,7 @@ import { loadSchema, workloadSchema } from "./workload-schema.ts";
  * The form of an experiment file. Every object is strict: a key that is not known is an error and never ignored, because
  * a misspelt knob would turn an experiment into a repetition of the default.
  */
-const seconds = z.number().min(0);
+const seconds = z.number().min(0).max(MOST_SECONDS);
 const positive = z.number().gt(0);
 const milliseconds = z.number().min(0);
 const seed = z.int().min(0).max(0xffffffff);
@@ -46,10 +47,10 @@ export const experimentSchema: z.ZodType<Experiment> = z
     arms: z.array(armSchema).min(1),
     warmUpSeconds: seconds.default(0),
     warmUpRequests: z.int().min(0).optional(),
-    windowSeconds: positive.optional(),
+    windowSeconds: z.number().min(LEAST_WINDOW_SECONDS).max(MOST_SECONDS).optional(),
     drainSeconds: seconds.default(120),
     snapshots: z.int().min(0).default(0),
-    runs: z.int().min(1).default(1),
+    runs: z.int().min(1).max(MOST_RUNS).default(1),
     seed: seed.default(1),
     seeds: z
       .strictObject({
@@ -63,7 +64,7 @@ export const experimentSchema: z.ZodType<Experiment> = z
       .strictObject({ ttftMs: positive.optional(), tpotMs: positive.optional(), e2eMs: positive.optional() })
       .default({}),
     cacheState: z.enum(["cold", "primed", "carried-over"]).default("cold"),
-    carryOverSeconds: positive.default(300),
+    carryOverSeconds: positive.max(MOST_SECONDS).default(300),
     timeoutSeconds: positive.optional(),
     signals: signals.prefault({}),
     live: liveSchema.optional(),

@@ -34,6 +34,10 @@ describe("the gateway's settings", () => {
   test.each([
     [{ port: "many" }, "port must be a number"],
     [{ blockTokens: "0" }, "blockTokens must be 1 or more"],
+    [{ maxWorkers: "1e9" }, "maxWorkers must be 65536 or less"],
+    [{ indexBlocks: "1e12" }, "indexBlocks must be 67108863 or less"],
+    [{ recordsKept: "1e9" }, "recordsKept must be 1000000 or less"],
+    [{ processes: "1e6" }, "processes must be 256 or less"],
     [{ admission: "maybe" }, "admission must be valid"],
     [{ nothing: "1" }, "nothing is not a known field"],
   ])("with %j are refused in one line", async (flags, expected) => {

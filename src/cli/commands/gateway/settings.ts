@@ -29,9 +29,16 @@ function list(): z.ZodType<readonly string[]> {
 }
 
 const port = (): z.ZodType<number> => number(z.int().min(0).max(65_535));
-const count = (): z.ZodType<number> => number(z.int().min(1));
+const count = (most: number = Number.MAX_SAFE_INTEGER): z.ZodType<number> => number(z.int().min(1).max(most));
 const seconds = (): z.ZodType<number> => number(z.number().gt(0).max(86_400));
 const text = (): z.ZodString => z.string().min(1);
+
+// Memory for these is taken at the start: beyond it a process would die of a wrong digit instead of naming it.
+const MOST_WORKERS = 65_536;
+const MOST_RECORDS = 1_000_000;
+const MOST_PROCESSES = 256;
+/** What core/kv-index/block-table.ts can number; a larger one is refused there too. */
+const MOST_INDEX_BLOCKS = 67_108_863;
 
 const policies = POLICIES.map(({ name }) => name);
 
@@ -131,15 +138,15 @@ const settingsSchema = z.strictObject({
   maxEjectedPercent: number(z.number().min(0).max(100))
     .default(100 * DEFAULT_OUTLIERS.maxEjectedShare)
     .describe("share of the fleet that may be shut out for requests that it answers and fails"),
-  maxWorkers: count().default(256).describe("replicas there is room for"),
-  indexBlocks: count()
+  maxWorkers: count(MOST_WORKERS).default(256).describe("replicas there is room for"),
+  indexBlocks: count(MOST_INDEX_BLOCKS)
     .default(1_048_576)
     .describe("KV blocks the index has room for; its memory is taken at the start"),
   records: z
     .enum(["full", "summary"])
     .default("full")
     .describe("what is kept of decisions: all candidates, or the choice"),
-  recordsKept: count().default(10_000).describe("decisions kept"),
+  recordsKept: count(MOST_RECORDS).default(10_000).describe("decisions kept"),
   seed: number(z.int().min(0)).default(0).describe("root of all chance in routing"),
   askUsage: flag().default(true).describe("ask engines for the usage of streams; it is kept from clients that did not"),
   maxBodyMegabytes: number(z.number().gt(0).max(1024)).default(32).describe("largest body"),
@@ -173,7 +180,7 @@ const settingsSchema = z.strictObject({
     .default(30)
     .describe("time for requests under way to end after SIGTERM"),
   healthSeconds: seconds().default(2).describe("time between two probes of a worker"),
-  processes: count().default(1).describe("proxy processes; above 1, one more decides for all of them"),
+  processes: count(MOST_PROCESSES).default(1).describe("proxy processes; above 1, one more decides for all of them"),
 });
 
 /** Settings as they are written: what is left open here is asked of the workers. */

@@ -1,11 +1,11 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { WarmpathError } from "../../../core/errors.ts";
 import type { RequestRecord } from "../../../core/request-record.ts";
 import { joinRecordsFiles } from "../../../lab/results/records-file.ts";
 import { RECORDS_FILE } from "../../../lab/results/store.ts";
 import { LoadMetrics } from "../../../loadgen/metrics.ts";
 import type { LoadRun } from "../../../loadgen/types.ts";
+import { writingTo } from "../../writing.ts";
 import { type PreparedLoad, startOwnLoad } from "./compose.ts";
 import { startProcessGroup } from "./process-group.ts";
 import { RecordsOutput } from "./records-output.ts";
@@ -89,10 +89,5 @@ async function startInSeveral(prepared: PreparedLoad, log: (line: string) => voi
 }
 
 async function prepareFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { recursive: true });
-  } catch (cause) {
-    const { code = String(cause) } = cause as NodeJS.ErrnoException;
-    throw new WarmpathError("WP_INVALID_INPUT", `--out ${folder}: cannot be made (${code})`, { cause });
-  }
+  await writingTo(`--out ${folder}`, () => mkdir(folder, { recursive: true }));
 }

@@ -339,6 +339,19 @@ describe("bad input is said in one line and the rest is reported", () => {
     expect(sectionOf(markdown, "Verdict")).toMatch(/again has no results at 4 conversations, 2 workers/);
   });
 
+  test.each([
+    ["a folder that is a file", ["--out", "FILE"], /--out .*results\.json: cannot be written \(EEXIST\)$/],
+    ["a folder below a file", ["--out", "FILE/x"], /: cannot be written \(ENOTDIR\)$/],
+    ["baselines below a file", ["--baselines", "FILE/x"], /--baselines .*x: cannot be written \((EEXIST|ENOTDIR)\)$/],
+    ["baselines that are a folder", ["--baselines", "FOLDER"], /--baselines .*: cannot be written \(EISDIR\)$/],
+  ])("ends with one line and exit code 2 for %s", async (_, words, complaint) => {
+    const folder = smallRun();
+    const places = words.map((word) => word.replace("FILE", join(folder, "results.json")).replace("FOLDER", folder));
+    const { code, errors } = await warmpath("report", folder, "--out", join(folder, "report"), ...places);
+    expect({ code, lines: errors.length }).toEqual({ code: 2, lines: 1 });
+    expect(errors[0]).toMatch(complaint);
+  });
+
   test("nothing to report, or options that mean nothing, is a usage error", async () => {
     const empty = temporaryFolder();
     expect(await reportOf(empty)).toMatchObject({

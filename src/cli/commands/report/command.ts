@@ -9,6 +9,7 @@ import { levelColumn } from "../../../lab/report/sections/levels.ts";
 import { serialiseBaselines } from "../../../lab/results/baselines.ts";
 import type { Slo } from "../../../measure/slo.ts";
 import type { Terminal } from "../../terminal.ts";
+import { writingTo } from "../../writing.ts";
 import { collectInput } from "./collect-input.ts";
 import { type ReportFormat, readFormats, readSlo } from "./options.ts";
 import { publishedOf } from "./published.ts";
@@ -64,18 +65,23 @@ async function report(folders: readonly string[], options: ReportOptions, termin
     );
   }
   const model = buildModel({ ...input, published: await publishedOf(input.sources) });
-  const written = await writeReport(model, options.out, options.format);
-  if (options.baselines !== undefined) {
-    await mkdir(dirname(options.baselines), { recursive: true });
-    await writeFile(options.baselines, serialiseBaselines(baselinesOf(model)));
-    written.push(options.baselines);
+  const { out, baselines } = options;
+  const written = await writingTo(`--out ${out}`, () => writeReport(model, out, options.format));
+  if (baselines !== undefined) {
+    await writingTo(`--baselines ${baselines}`, () => writeBaselines(model, baselines));
+    written.push(baselines);
   }
   if (options.aiperf === true) {
-    const folder = join(options.out, AIPERF_FOLDER);
-    if ((await writeAiperf(model, folder)) > 0) written.push(folder);
+    const folder = join(out, AIPERF_FOLDER);
+    if ((await writingTo(`--out ${out}`, () => writeAiperf(model, folder))) > 0) written.push(folder);
   }
   if (options.json === true) terminal.print(JSON.stringify(reportJson(model, written), null, 2));
   else printReport(model, written, terminal);
+}
+
+async function writeBaselines(model: ReportModel, file: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, serialiseBaselines(baselinesOf(model)));
 }
 
 function printReport(model: ReportModel, written: readonly string[], terminal: Terminal): void {

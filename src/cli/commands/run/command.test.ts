@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import pc from "picocolors";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { cellsOf } from "../../../lab/experiment/cells.ts";
@@ -38,6 +39,8 @@ drainSeconds: 5
 const TRACE = Array.from({ length: 60 }, (_, at) =>
   JSON.stringify({ timestamp: at * 100, input_length: 1000, output_length: 20, hash_ids: [at % 5, 100 + at] }),
 ).join("\n");
+
+const FILE = fileURLToPath(import.meta.url);
 
 interface Said {
   readonly code: number;
@@ -258,6 +261,16 @@ describe("warmpath run", () => {
     ["a target that is not there", ["h200-sweep", "--on", "moon"], /--on moon is not available/],
     ["an address that is none", ["h200-sweep", "--on", "http://"], /--on http:\/\/ is not available/],
     ["a level that is not there", ["h200-sweep", "--levels", "61"], /level 61 is not in the experiment/],
+    ["a window without length", ["h200-sweep", "--window", "1e-9"], /--window must be .* 0\.001 to 86400, got "1e-9"$/],
+    ["a window without end", ["h200-sweep", "--window", "1e300"], /--window must be .*, got "1e300"$/],
+    ["runs without end", ["h200-sweep", "--runs", "1e9"], /--runs must be a whole number, 1 to 10000, got "1e9"$/],
+    [
+      "a folder that is a file",
+      ["h200-sweep", "--out", FILE],
+      /--out .*command\.test\.ts: cannot be written \(EEXIST\)$/,
+    ],
+    ["a folder below a file", ["h200-sweep", "--out", `${FILE}/x`], /: cannot be written \(ENOTDIR\)$/],
+    ["a suite's folder that is a file", ["policy-suite", "--json", "--out", FILE], /: cannot be written \(EEXIST\)$/],
     ["a number that is none", ["h200-sweep", "--runs", "many"], /--runs must be a whole number/],
   ])("ends with one line and exit code 2 for %s", async (_, words, complaint) => {
     const { code, out, errors } = await run(...words);

@@ -5,6 +5,7 @@ import { ADMISSION_MODES } from "../../../core/admission/types.ts";
 import { narrowed } from "../../../lab/experiment/cells.ts";
 import { changed, type Changes } from "../../../lab/experiment/changes.ts";
 import { comparePublished } from "../../../lab/experiment/compare-published.ts";
+import { LEAST_WINDOW_SECONDS, MOST_RUNS } from "../../../lab/experiment/limits.ts";
 import type { CacheState, CellOrder, Experiment } from "../../../lab/experiment/types.ts";
 import type { LiveTarget } from "../../../lab/live/target.ts";
 import { isSuite } from "../../../lab/suite/read.ts";
@@ -16,7 +17,7 @@ import { collectInput } from "../report/collect-input.ts";
 import { AIPERF_FOLDER, writeAiperf } from "../report/write-aiperf.ts";
 import { EndpointTarget } from "./endpoint/endpoint-target.ts";
 import { LocalTarget } from "./local/local-target.ts";
-import { amount, count, numberList, oneOf, textList, wholeNumber } from "./options.ts";
+import { count, duration, numberList, oneOf, textList, wholeNumber } from "./options.ts";
 import { type ExperimentFile, experimentOf, invalid, readExperimentTrace, readInputFile } from "./experiment-file.ts";
 import { checkFleets, fleetPlans, planLines } from "./plan.ts";
 import { type PublishedTable, readPublishedTable } from "./published-table.ts";
@@ -64,18 +65,22 @@ export function runCommand(terminal: Terminal): Command {
     .option("--levels <list>", "only these levels, such as 60,120", numberList("--levels"))
     .option("--workers <list>", "only these numbers of workers", numberList("--workers"))
     .option("--arms <list>", "only these arms, by name", textList("--arms"))
-    .option("--runs <count>", "so many runs instead of the file's", wholeNumber("--runs"))
-    .option("--warm-up <seconds>", "time before the window instead of the file's", amount("--warm-up"))
+    .option("--runs <count>", "so many runs instead of the file's", wholeNumber("--runs", MOST_RUNS))
+    .option("--warm-up <seconds>", "time before the window instead of the file's", duration("--warm-up"))
     .option("--warm-up-requests <count>", "on a live target: requests before the window", count("--warm-up-requests"))
-    .option("--window <seconds>", "time that is measured instead of the file's", amount("--window"))
-    .option("--drain <seconds>", "time for answers after the window instead of the file's", amount("--drain"))
+    .option(
+      "--window <seconds>",
+      "time that is measured instead of the file's",
+      duration("--window", LEAST_WINDOW_SECONDS),
+    )
+    .option("--drain <seconds>", "time for answers after the window instead of the file's", duration("--drain"))
     .option(
       "--cache-state <state>",
       "cold, primed or carried-over instead of the file's",
       oneOf("--cache-state", CACHE_STATES),
     )
     .option("--order <order>", "on a live target: by-arm or interleaved", oneOf("--order", ORDERS))
-    .option("--threads <count>", "cells at a time", wholeNumber("--threads"), availableParallelism())
+    .option("--threads <count>", "cells at a time", wholeNumber("--threads", MOST_THREADS), availableParallelism())
     .option("--json", "print the result as JSON")
     .option("--quick", "of a suite: a small part of it, in minutes")
     .option("--policies <list>", "of a suite: only these policies, and round-robin", textList("--policies"))
@@ -185,6 +190,7 @@ function changesOf({ warmUp, warmUpRequests, window, drain, cacheState, order }:
   };
 }
 
+const MOST_THREADS = 1024;
 const CACHE_STATES = ["cold", "primed", "carried-over"] as const;
 const ORDERS = ["by-arm", "interleaved"] as const;
 const LIVE_ONLY = ["warmUpRequests", "order"] as const;

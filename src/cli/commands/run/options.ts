@@ -1,11 +1,12 @@
+import { MOST_SECONDS } from "../../../lab/experiment/limits.ts";
 import { invalid } from "./experiment-file.ts";
 
 /** Reads an option as a whole number, 1 or more. */
-export function wholeNumber(option: string): (written: string) => number {
+export function wholeNumber(option: string, most: number): (written: string) => number {
   return (written) => {
     const value = Number(written);
-    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= 1) return value;
-    throw invalid(`${option} must be a whole number, 1 or more, got "${written}"`);
+    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+    throw invalid(`${option} must be a whole number, 1 to ${most}, got "${written}"`);
   };
 }
 
@@ -37,12 +38,12 @@ export function count(option: string): (written: string) => number {
   };
 }
 
-/** Reads an option as a number, 0 or more. */
-export function amount(option: string): (written: string) => number {
+/** Reads an option as a time in seconds. */
+export function duration(option: string, least: number = 0): (written: string) => number {
   return (written) => {
     const value = Number(written);
-    if (written.trim() !== "" && value >= 0 && value < Infinity) return value;
-    throw invalid(`${option} must be a number, 0 or more, got "${written}"`);
+    if (written.trim() !== "" && value >= least && value <= MOST_SECONDS) return value;
+    throw invalid(`${option} must be a number of seconds, ${least} to ${MOST_SECONDS}, got "${written}"`);
   };
 }
 

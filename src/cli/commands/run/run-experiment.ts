@@ -4,6 +4,7 @@ import { conversationParameters, type PreparedTrace } from "../../../lab/experim
 import type { CellResult, Json } from "../../../lab/results/types.ts";
 import { type FinishedCell, type JobSetting, runCellJob } from "./cell-job.ts";
 import type { LiveTarget } from "../../../lab/live/target.ts";
+import { writingTo } from "../../writing.ts";
 import { twinCodeDigest } from "./code-digest.ts";
 import { interruptHandler } from "./interrupt.ts";
 import { type RefusedArms, runLiveCells } from "./live/run-live-cells.ts";
@@ -48,7 +49,8 @@ const STOP_SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 export async function runExperiment(request: RunRequest): Promise<RunOutcome> {
   const { setting, target, out, fresh, say } = request;
   const cells = cellsOf(setting.experiment);
-  const folder = out === undefined ? undefined : await ResultsFolder.open(out, identityOf(request), fresh);
+  const open = (at: string): Promise<ResultsFolder> => ResultsFolder.open(at, identityOf(request), fresh);
+  const folder = out === undefined ? undefined : await writingTo(`--out ${out}`, () => open(out));
   const finished: FinishedCell[] = [...(folder?.finished ?? [])];
   const resumed = finished.length;
   if (resumed > 0) say(`${resumed} of ${cells.length} cells were finished before; going on with the rest`);

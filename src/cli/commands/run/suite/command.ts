@@ -10,6 +10,7 @@ import { groupTable, leagueTable, type Table, worstCells } from "../../../../lab
 import type { Suite, SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
 import { tableLines } from "../../../table.ts";
 import type { Terminal } from "../../../terminal.ts";
+import { writingTo } from "../../../writing.ts";
 import { allOf, type InputFile, invalid, parseYaml, readText, readTrace, whereTraceIsNot } from "../experiment-file.ts";
 import { interruptHandler } from "../interrupt.ts";
 import { JobKeys } from "./job-key.ts";
@@ -95,7 +96,7 @@ async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptio
   );
   const startedMs = performance.now();
   const keys = new JobKeys([policyOf(arms, candidate)]);
-  const journal = new Journal(join(out, JOURNAL_FILE));
+  const journal = await openJournal(out);
   const scored = await scoreCells({ suite, size, benches, cells, arms, conditions, keys, journal, threads, signal });
   const report: SuiteReport = {
     suite: suite.suite,
@@ -134,11 +135,16 @@ async function tune(
     benches,
     path: join(file.folder, suite.tunedRivals),
     keys: new JobKeys([options.candidate ?? DEFAULT_CANDIDATE]),
-    journal: new Journal(join(out, JOURNAL_FILE)),
+    journal: await openJournal(out),
     threads: options.threads,
     signal,
     say,
   });
+}
+
+/** What is finished already; whether there is a place for the rest is found out before anything is run. */
+async function openJournal(out: string): Promise<Journal> {
+  return writingTo(`--out ${out}`, () => Promise.resolve().then(() => new Journal(join(out, JOURNAL_FILE))));
 }
 
 /** Workloads whose traces are there; the others are named, never replaced. */
