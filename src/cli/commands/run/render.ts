@@ -62,7 +62,10 @@ export function resultsTable(cells: readonly CellResult[], colours: Colours): st
   return tableLines(columns, rows, colours);
 }
 
-/** What a table cannot show: why an arm counts as saturated, and why requests were turned away, each by its first run. */
+/**
+ * What a table cannot show: why an arm counts as saturated, by its first run that is, and why requests were turned away,
+ * over all runs as in the table.
+ */
 export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): string[] {
   return byArmAndLevel(cells).flatMap(({ arm, level, cells: runs, saturated }) => {
     const where = `${arm} at ${levelName(level)}`;
@@ -74,13 +77,34 @@ export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): str
         `${where}: ${full.stationarity.reasons.join("; ")}; TTFT p50 by arrival in tenths: ${deciles.join(" ")} s`,
       );
     }
-    const refusal = runs[0].refusals.find(({ account }) => account !== "unfinished");
-    if (refusal !== undefined) {
-      const threshold = thresholdOf(arms, arm, refusal.message);
-      lines.push(`${where}: ${refusal.count} ${refusal.account}, most by ${refusal.message}${threshold}`);
-    }
+    const refused = refusedByAccount(runs).map(({ account, count, reason }) => {
+      const most = reason === "" ? "" : `, most by ${reason}${thresholdOf(arms, arm, reason)}`;
+      return `${count} ${account === "timedOut" ? "timed out" : account}${most}`;
+    });
+    if (refused.length > 0) lines.push(`${where}: ${refused.join("; ")}`);
     return lines;
   });
+}
+
+interface RefusedRequests {
+  readonly account: string;
+  readonly count: number;
+  /** The most frequent message; empty where those requests have none, as such that were given up. */
+  readonly reason: string;
+}
+
+/** Requests that were turned away, by account, most frequent first. */
+function refusedByAccount(runs: readonly CellResult[]): RefusedRequests[] {
+  const accounts = new Map<string, Map<string, number>>();
+  for (const { account, message, count } of runs.flatMap(({ refusals }) => refusals)) {
+    if (account === "unfinished") continue;
+    const messages = accounts.get(account) ?? new Map<string, number>();
+    accounts.set(account, messages.set(message, (messages.get(message) ?? 0) + count));
+  }
+  return Array.from(accounts, ([account, messages]) => {
+    const [[reason]] = [...messages].sort(([, a], [, b]) => b - a);
+    return { account, reason, count: [...messages.values()].reduce((sum, count) => sum + count, 0) };
+  }).sort((a, b) => b.count - a.count);
 }
 
 /** The threshold that an arm's own watermark has; a refusal names the knob alone. */

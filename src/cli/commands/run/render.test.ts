@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { requestRecord, type RequestRecord } from "../../../core/request-record.ts";
+import { armSchema } from "../../../lab/experiment/fleet-schema.ts";
+import { buildCell } from "../../../lab/results/build-cell.ts";
+import type { CellResult } from "../../../lab/results/types.ts";
+import { remarks } from "./render.ts";
+
+/** What becomes of a request that does not complete. */
+type Fate = Partial<Pick<RequestRecord, "account" | "failure" | "shedReason">>;
+
+const ARMS = [
+  armSchema.parse({ name: "rr", policy: "round-robin", admission: { mode: "shed", watermarks: { prefillTokens: 7 } } }),
+];
+const TIMED_OUT: Fate = { account: "timedOut" };
+const FULL: Fate = { account: "rejected", failure: { status: 503, message: "full" } };
+const ODD: Fate = { account: "rejected", failure: { status: 500, message: "odd" } };
+const SHED: Fate = {
+  account: "shed",
+  shedReason: { code: "overloaded", knob: "prefillTokens", value: 9, threshold: 7, retryAfterMs: 1, message: "9 of 7" },
+};
+
+/** A run of an arm in which these requests do not complete, and one does. */
+function runOf(run: number, ...fates: readonly Fate[]): CellResult {
+  const records = [{}, ...fates].map((fate, at) =>
+    requestRecord({ id: String(at), intendedNs: at, promptTokens: 9, account: "completed", endNs: at + 9, ...fate }),
+  );
+  return buildCell({
+    arm: "rr",
+    policy: "round-robin",
+    level: { concurrency: 4, workers: 2 },
+    run,
+    seed: 1,
+    records,
+    window: { startNs: 0, endNs: 10e9, drainNs: 10e9 },
+    slo: {},
+    snapshots: 0,
+    workers: [],
+    cacheCeiling: "unavailable",
+  });
+}
+
+/** What is remarked of requests that were turned away. */
+function refusals(...runs: readonly CellResult[]): string[] {
+  const unsaturated = runs.map((cell) => ({ ...cell, saturated: false }));
+  return remarks(unsaturated, ARMS);
+}
+
+describe("the remark about requests that were turned away", () => {
+  test("counts all runs, as the table does", () => {
+    expect(refusals(runOf(1, FULL), runOf(2, FULL, ODD))).toEqual(["rr at 4 conv on 2: 3 rejected, most by full"]);
+  });
+
+  test("is there where only a later run has such", () => {
+    expect(refusals(runOf(1), runOf(2, FULL))).toEqual(["rr at 4 conv on 2: 1 rejected, most by full"]);
+  });
+
+  test("names no reason where requests have none", () => {
+    expect(refusals(runOf(1, TIMED_OUT))).toEqual(["rr at 4 conv on 2: 1 timed out"]);
+  });
+
+  test("has every account, and the threshold of the arm", () => {
+    expect(refusals(runOf(1, SHED, TIMED_OUT), runOf(2, SHED))).toEqual([
+      "rr at 4 conv on 2: 2 shed, most by prefillTokens (threshold 7); 1 timed out",
+    ]);
+  });
+
+  test("is left out where all completed", () => {
+    expect(refusals(runOf(1), runOf(2))).toEqual([]);
+  });
+});
