@@ -6,6 +6,7 @@ import { engineCacheCeiling } from "./infinite-cache.ts";
 import { inspectTrace } from "./inspection.ts";
 import type { TraceRow } from "./row.ts";
 import { countSessions } from "./session-count.ts";
+import { tileRows } from "./transform.ts";
 
 function row(timestampMs: number, inputTokens: number, hashIds: readonly number[]): TraceRow {
   return { timestampMs, inputTokens, outputTokens: 1, hashIds };
@@ -52,6 +53,11 @@ describe("an inspection", () => {
   test("does not take a system prompt for a conversation", () => {
     const rows = Array.from({ length: 60 }, (_, at) => row(at, 1500, [0, 1, 2 + Math.floor(at / 2)]));
     expect(countSessions(rows)).toEqual({ sessions: 30, from: "shared-blocks" });
+  });
+
+  test("finds as many sessions in every copy of a trace, whose system prompt is another in each", () => {
+    const rows = Array.from({ length: 60 }, (_, at) => row(at, 1500, [0, 1, 2 + Math.floor(at / 2)]));
+    for (const copies of [2, 24, 100]) expect(countSessions(tileRows(rows, copies)).sessions).toBe(30 * copies);
   });
 });
 

@@ -6,7 +6,11 @@ export interface SessionCount {
   readonly from: "session-id" | "shared-blocks";
 }
 
-/** A first block that so many rows share is a system prompt, not the beginning of one conversation. */
+/**
+ * A first block that so many rows share is a system prompt, not the beginning of one conversation: a share of the rows
+ * between the first and the last that have it, because another part of the trace, such as another copy of it, may have
+ * another prompt.
+ */
 const SYSTEM_PROMPT_SHARE = 0.05;
 const SYSTEM_PROMPT_ROWS = 50;
 
@@ -33,18 +37,31 @@ export function countSessions(rows: readonly TraceRow[]): SessionCount {
   return { sessions, from: "shared-blocks" };
 }
 
+/** Rows that begin with the same block. */
+interface PromptGroup {
+  readonly rows: number;
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** The blocks that all of them begin with. */
+  readonly common: readonly number[];
+}
+
 /** By first block of a system prompt, how many leading blocks all rows that begin with it share. */
 function systemPromptBlocks(rows: readonly TraceRow[]): Map<number, number> {
-  const groups = new Map<number, { rows: number; common: readonly number[] }>();
-  for (const { hashIds } of rows) {
+  const groups = new Map<number, PromptGroup>();
+  for (const [at, { hashIds }] of rows.entries()) {
     if (hashIds.length === 0) continue;
-    const group = groups.get(hashIds[0]) ?? { rows: 0, common: hashIds };
+    const group = groups.get(hashIds[0]) ?? { rows: 0, firstAt: at, lastAt: at, common: hashIds };
     let shared = 0;
     while (shared < group.common.length && group.common[shared] === hashIds[shared]) shared++;
-    groups.set(hashIds[0], { rows: group.rows + 1, common: group.common.slice(0, shared) });
+    const common = shared === group.common.length ? group.common : group.common.slice(0, shared);
+    groups.set(hashIds[0], { rows: group.rows + 1, firstAt: group.firstAt, lastAt: at, common });
   }
-  const least = Math.max(SYSTEM_PROMPT_ROWS, SYSTEM_PROMPT_SHARE * rows.length);
   return new Map(
-    [...groups].filter(([, group]) => group.rows >= least).map(([first, group]) => [first, group.common.length]),
+    [...groups].filter(([, group]) => isSystemPrompt(group)).map(([first, { common }]) => [first, common.length]),
   );
+}
+
+function isSystemPrompt({ rows, firstAt, lastAt }: PromptGroup): boolean {
+  return rows >= Math.max(SYSTEM_PROMPT_ROWS, SYSTEM_PROMPT_SHARE * (lastAt - firstAt + 1));
 }
