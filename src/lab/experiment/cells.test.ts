@@ -108,7 +108,7 @@ describe("the window of a cell", () => {
 
   test("of a schedule includes its last request", () => {
     const { windowSeconds: _, ...open } = experimentOf({ warmUpSeconds: 0 });
-    expect(cellWindow(open, 5e9)).toMatchObject({ startNs: 0, endNs: 5e9 + 1 });
+    expect(cellWindow(open, 5e9)).toMatchObject({ startNs: 0, endNs: 5e9 + 1000 });
   });
 });
 

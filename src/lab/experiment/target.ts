@@ -6,6 +6,8 @@ import type { CellResult, WorkerStats } from "../results/types.ts";
 import type { Cell } from "./cells.ts";
 import type { Experiment } from "./types.ts";
 
+const NS_PER_MICROSECOND = 1000;
+
 /** What a target gives back of a cell. */
 export interface CellOutcome {
   /** All requests, warm-up included. */
@@ -18,13 +20,22 @@ export interface CellOutcome {
 /** Runs one cell somewhere: on the twin, a local fleet, or an endpoint. */
 export type CellRunner = (cell: Cell) => CellOutcome;
 
-/** What is measured of a cell; `lastDueNs` is when a schedule ends by itself. */
+/**
+ * What is measured of a cell; `lastDueNs` is when a schedule ends by itself, with its last request in the window. Edges are
+ * whole microseconds, as results are written: whoever reads them finds the same requests between them.
+ */
 export function cellWindow(experiment: Experiment, lastDueNs: Nanoseconds | undefined): MeasurementWindow {
   const { warmUpSeconds, windowSeconds, drainSeconds, cacheState, carryOverSeconds } = experiment;
   const before = warmUpSeconds + (cacheState === "carried-over" ? carryOverSeconds : 0);
-  const startNs = Math.round(before * NS_PER_SECOND);
+  const startNs = microsecondFrom(before * NS_PER_SECOND);
   const endNs = windowSeconds === undefined ? (lastDueNs ?? startNs) + 1 : startNs + windowSeconds * NS_PER_SECOND;
-  return { startNs, endNs: Math.round(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) };
+  return { startNs, endNs: microsecondFrom(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) };
+}
+
+/** The first whole microsecond that is not before a time. */
+export function microsecondFrom(ns: Nanoseconds): Nanoseconds {
+  // Seconds as they are written, such as 0.3, are a fraction of a nanosecond more than they mean.
+  return Math.ceil(Math.round(ns) / NS_PER_MICROSECOND) * NS_PER_MICROSECOND;
 }
 
 /** A cell that was run: what its target gave, and its entry in results.json. */

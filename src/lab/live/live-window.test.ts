@@ -45,7 +45,14 @@ describe("the window of a live cell", () => {
   test("begins with its schedule, and ends with it", () => {
     const window = new LiveWindow({ ...experimentWith({ warmUpSeconds: 0 }), windowSeconds: undefined }, at(60));
     expect(window.begin(at(0))).toBe(true);
-    expect(window.measured.endNs).toBe(at(60) + 1);
+    expect(window.measured.endNs).toBe(at(60) + 1000);
+  });
+
+  test("begins and ends at whole microseconds, as it is written", () => {
+    const window = new LiveWindow(experimentWith({}), undefined);
+    for (let request = 0; request < 100; request++) window.completed();
+    expect(window.begin(at(7) + 1)).toBe(true);
+    expect(window.measured).toMatchObject({ startNs: at(7) + 1000, endNs: at(17) + 1000 });
   });
 
   test("waits longer where the same load must have run before", () => {

@@ -1,6 +1,6 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../../core/clock.ts";
 import type { MeasurementWindow } from "../../measure/window.ts";
-import { cellWindow } from "../experiment/target.ts";
+import { cellWindow, microsecondFrom } from "../experiment/target.ts";
 import type { Experiment } from "../experiment/types.ts";
 
 /** Requests before the window where the file says nothing. */
@@ -50,7 +50,7 @@ export class LiveWindow {
     if (this.hasBegun || nowNs < this.earliestNs) return false;
     if (this.#completed < this.#wantedRequests && nowNs < this.earliestNs + PATIENCE_NS) return false;
     // A timer that rang late must not shift a window that waits for time alone.
-    const startNs = this.#wantedRequests === 0 ? this.earliestNs : nowNs;
+    const startNs = this.#wantedRequests === 0 ? this.earliestNs : microsecondFrom(nowNs);
     this.measured.startNs = startNs;
     this.measured.endNs = startNs + (this.#planned.endNs - this.#planned.startNs);
     return true;

@@ -11,7 +11,7 @@ import { cellsOf } from "../../../lab/experiment/cells.ts";
 import { readPublished } from "../../../lab/experiment/published.ts";
 import type { CellResult } from "../../../lab/results/types.ts";
 import { readRecords } from "../../../lab/results/records-file.ts";
-import { readResults } from "../../../lab/results/store.ts";
+import { readProvenance, readResults } from "../../../lab/results/store.ts";
 import { runCli } from "../../program.ts";
 import type { Terminal } from "../../terminal.ts";
 import { presetNames, readExperimentFile } from "./experiment-file.ts";
@@ -133,6 +133,31 @@ describe("warmpath run", () => {
     const refused = await run(experiment, "--aiperf");
     expect(refused.code).toBe(2);
     expect(refused.errors.join()).toContain("--aiperf has no effect: nothing is written without --out");
+  });
+
+  test("notes the command that repeats it, also with a blank in a name and options in front", async () => {
+    const out = join(temporaryFolder(), "my results");
+    const file = fileOf(EXPERIMENT);
+    expect(await run("--levels", "4", "--arms", "rr", file, "--out", out)).toMatchObject({ code: 0 });
+    const { content } = await readProvenance(out);
+    expect(content?.command).toBe(`warmpath run --levels 4 --arms rr ${file} --out '${out}'`);
+  });
+
+  test("writes a window that has the last request of a schedule in it", async () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "trace.jsonl"), TRACE);
+    const schedule = EXPERIMENT.replace(/conversations: .*/, "trace: { files: [trace.jsonl], blockTokens: 512 }")
+      .replace("concurrency: [4, 8]", "speed: [7]")
+      .replace("warmUpSeconds: 2\nwindowSeconds: 10\n", "");
+    const out = join(folder, "out");
+    expect(await run(fileOf(schedule, folder), "--arms", "rr", "--out", out)).toMatchObject({ code: 0 });
+    const { content } = await readResults(out);
+    const { startSeconds = 0, endSeconds = 0 } = content?.cells[0].window ?? {};
+    let found = 0;
+    for await (const { record } of readRecords(join(out, "records.jsonl.gz"))) {
+      if (record.intendedNs >= startSeconds * 1e9 && record.intendedNs < endSeconds * 1e9) found += 1;
+    }
+    expect({ found, offered: content?.cells[0].accounting.offered }).toEqual({ found: 60, offered: 60 });
   });
 
   test("can be narrowed, and prints JSON for machines", async () => {

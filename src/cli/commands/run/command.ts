@@ -12,6 +12,7 @@ import { isSuite } from "../../../lab/suite/read.ts";
 import { meanSequenceTokens, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import { describeProvenance } from "../../../workload/trace/provenance.ts";
 import { packageVersion } from "../../package-version.ts";
+import { shellLine } from "../../shell-words.ts";
 import type { Colours, Terminal } from "../../terminal.ts";
 import { collectInput } from "../report/collect-input.ts";
 import { AIPERF_FOLDER, writeAiperf } from "../report/write-aiperf.ts";
@@ -110,10 +111,14 @@ export function runCommand(terminal: Terminal): Command {
         "  $ warmpath run experiment.yaml --on http://127.0.0.1:8000 --out results/endpoint",
       ].join("\n"),
     )
-    .action((name: string, options: RunOptions) => run(name, options, terminal));
+    .action((name: string, options: RunOptions, command: Command) => {
+      // All words that were given, wherever options stand.
+      const words = command.parent?.args ?? ["run", name];
+      return run(name, options, shellLine(["warmpath", ...words]), terminal);
+    });
 }
 
-async function run(name: string, options: RunOptions, terminal: Terminal): Promise<void> {
+async function run(name: string, options: RunOptions, command: string, terminal: Terminal): Promise<void> {
   const isAddress = /^https?:\/\//.test(options.on) && URL.canParse(options.on);
   if (!["simulation", "local"].includes(options.on) && !isAddress) {
     throw invalid(
@@ -146,7 +151,7 @@ async function run(name: string, options: RunOptions, terminal: Terminal): Promi
     fresh: options.fresh === true,
     threads: options.threads,
     say,
-    command: ["warmpath", "run", name, ...process.argv.slice(process.argv.indexOf(name) + 1)].join(" "),
+    command,
     version: packageVersion(),
   });
   const hasWritten = outcome.cells.length > 0;
