@@ -384,6 +384,19 @@ describe("every preset", () => {
     }
   });
 
+  test("has as many cells as the guide says", async () => {
+    const guide = readFileSync(new URL("../../../../docs/guides/experiments.md", import.meta.url), "utf8");
+    const said = Array.from(guide.matchAll(/run (\S+) .*# all (\d+) cells/g), ([, name, cells]) => [
+      name,
+      Number(cells),
+    ]);
+    expect(said).toHaveLength(1);
+    for (const [name, cells] of said) {
+      const { experiment } = await readExperimentFile(String(name), terminalOf([], []));
+      expect([name, cellsOf(experiment).length]).toEqual([name, cells]);
+    }
+  });
+
   test("prints its published table beside one of its cells", async () => {
     const { code, out } = await run("h200-sweep", "--levels", "60", "--runs", "1", "--compare-published");
     expect(code).toBe(0);
