@@ -78,6 +78,17 @@ describe("several results files side by side", () => {
     expect(problems).toEqual(["folder-2: 1 cells are those of another folder, number by number; they count once"]);
   });
 
+  test.each(["pool", "compare"] as const)("a run that repeats another counts once, and says so (%s)", (mode) => {
+    const same = [1, 2, 3].map((number) => ({ ...run("rr", number, 10), seed: number }));
+    const { cells, problems } = arranged(mode, ["two", ...same], ["two", run("rr", 1, 12), run("rr", 2, 13)]);
+    const counted = cells.filter(({ source }) => source === 0);
+    expect(counted.map(({ run: number, repeats }) => [number, repeats])).toEqual([[1, [2, 3]]]);
+    expect(problems).toEqual(["folder-1: runs 2 and 3 repeat run 1 exactly and are counted once"]);
+    expect(cells.filter(({ source }) => source === 1).map(({ run: number }) => number)).toEqual(
+      mode === "pool" ? [4, 5] : [1, 2],
+    );
+  });
+
   test("a void run is left out, with the reason", () => {
     const { cells, problems } = arranged("pool", ["two", run("rr", 1, 10, ["a worker restarted"])]);
     expect(cells).toEqual([]);

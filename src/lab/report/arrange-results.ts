@@ -1,5 +1,6 @@
+import { contentOf, describeRepeats } from "../experiment/repeated-runs.ts";
 import type { CellResult, ResultsFile } from "../results/types.ts";
-import { levelKey, type ReportCell } from "./cell.ts";
+import { levelKey, type ReportCell, runsOf } from "./cell.ts";
 import { cellOfResult } from "./from-results.ts";
 import { type Settings, settingsOfArm } from "./settings.ts";
 
@@ -20,54 +21,59 @@ export interface ArrangedResults {
 
 /**
  * Puts several results files side by side. An arm that has the same settings in all of them is one arm with more runs;
- * one that has others is told apart by the folder, and so is every arm where folders are to be compared.
+ * one that has others is told apart by the folder, and so is every arm where folders are to be compared. Runs that are
+ * equal number by number count once, in one folder as in several.
  */
 export function arrangeResults(files: readonly ReadResults[], mode: "pool" | "compare"): ArrangedResults {
   const settings = new Map<string, Settings>();
   const cells: ReportCell[] = [];
   const problems: string[] = [];
   const isAmbiguous = ambiguousArms(files);
-  const seen = new Map<string, string>();
+  const seen = new Map<string, { readonly at: number; readonly source: number }>();
   let runsBefore = 0;
   for (const { source, label, results } of files) {
+    const usable = usableCells(results, label, problems);
     let mostRuns = 0;
-    let repeated = 0;
-    for (const result of results.cells) {
-      if (result.voided !== undefined && result.voided.length > 0) {
-        problems.push(`${label}: ${result.id} is void and not used: ${result.voided.join("; ")}`);
-        continue;
-      }
-      const own = settingsOfArm(results.config, result.arm);
+    let ofOthers = 0;
+    for (const result of usable) {
       const name =
         mode === "compare"
           ? nameIn(files, label, result.arm)
           : isAmbiguous(result.arm)
             ? `${label}/${result.arm}`
             : result.arm;
-      const content = contentOf(result);
-      const key = `${name}|${content}`;
-      if (seen.has(key)) {
-        repeated += 1;
-        continue;
-      }
-      seen.set(key, label);
-      settings.set(name, own);
       const cell = cellOfResult(result, source, name);
       const isTaken = cells.some(
-        (other) => other.arm === name && other.run === cell.run && levelKey(other.level) === levelKey(cell.level),
+        (other) =>
+          other.arm === name && runsOf(other).includes(cell.run) && levelKey(other.level) === levelKey(cell.level),
       );
-      cells.push(
-        isTaken || (mode === "pool" && runsBefore > 0 && !isAmbiguous(result.arm))
-          ? { ...cell, run: runsBefore + cell.run }
-          : cell,
-      );
+      const isLater = isTaken || (mode === "pool" && runsBefore > 0 && !isAmbiguous(result.arm));
+      const run = isLater ? runsBefore + cell.run : cell.run;
       mostRuns = Math.max(mostRuns, result.run);
+      const key = `${name}|${contentOf(result)}`;
+      const first = seen.get(key);
+      if (first === undefined) {
+        seen.set(key, { at: cells.length, source });
+        settings.set(name, settingsOfArm(results.config, result.arm));
+        cells.push({ ...cell, run });
+      } else {
+        if (first.source !== source) ofOthers += 1;
+        cells[first.at] = { ...cells[first.at], repeats: [...cells[first.at].repeats, run] };
+      }
     }
-    if (repeated > 0)
-      problems.push(`${label}: ${repeated} cells are those of another folder, number by number; they count once`);
+    for (const said of describeRepeats(usable)) problems.push(`${label}: ${said}`);
+    if (ofOthers > 0)
+      problems.push(`${label}: ${ofOthers} cells are those of another folder, number by number; they count once`);
     runsBefore += mostRuns;
   }
   return { cells, settings, problems };
+}
+
+function usableCells({ cells }: ResultsFile, label: string, problems: string[]): CellResult[] {
+  return cells.filter(({ id, voided = [] }) => {
+    if (voided.length > 0) problems.push(`${label}: ${id} is void and not used: ${voided.join("; ")}`);
+    return voided.length === 0;
+  });
 }
 
 /** Two folders of one arm each are compared whatever their arms are called; else arms of the same name are. */
@@ -85,9 +91,4 @@ function ambiguousArms(files: readonly ReadResults[]): (arm: string) => boolean 
     }
   }
   return (arm) => (texts.get(arm)?.size ?? 0) > 1;
-}
-
-/** Everything that a run measured, without its number. */
-function contentOf({ id: _id, run: _run, ...measured }: CellResult): string {
-  return JSON.stringify(measured);
 }

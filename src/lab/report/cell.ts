@@ -44,6 +44,8 @@ export interface ReportCell {
   readonly policy: string | undefined;
   readonly level: ReportLevel;
   readonly run: number;
+  /** Runs of the arm at the level that are equal to this one number by number, and so are not counted again. */
+  readonly repeats: readonly number[];
   readonly seed: number | undefined;
   readonly accounting: Accounting;
   readonly refusals: readonly Refusal[];
@@ -86,6 +88,11 @@ export interface CellTokens {
   readonly completedPromptMean: number | undefined;
   readonly lostPromptMean: number | undefined;
   readonly outputTotal: number | undefined;
+}
+
+/** The run, and those that it stands for. */
+export function runsOf({ run, repeats }: ReportCell): readonly number[] {
+  return [run, ...repeats];
 }
 
 /** The load of a level without its workers: what both arms of a comparison must have had. */

@@ -49,6 +49,7 @@ export function cellOf(arm: string, changes: CellChanges = {}): ReportCell {
     policy: undefined,
     level: { concurrency: 8, workers: 2 },
     run: 1,
+    repeats: [],
     seed: undefined,
     accounting: accountingOf(REQUESTS),
     refusals: [],

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { type RequestRecord, requestRecord } from "../../core/request-record.ts";
 import { accountingOf, cellOf, groupOf, latencyOf } from "./cells.test-support.ts";
 import { type Difference, differenceOf } from "./differences.ts";
+import { collectEvidence, IdNumbers } from "./evidence.ts";
 import type { ArmAtLevel } from "./groups.ts";
 import { judgedMetrics } from "./judged-metrics.ts";
 
@@ -84,5 +86,45 @@ describe("a difference and its noise", () => {
     expect(apart).toMatchObject({ change: 1, chance: 0, noise: "ranges" });
     const touching = differenceOf(metric("ttftP50Ms"), cell([10, 20, 30]), cell([30, 40, 50]));
     expect(touching).toMatchObject({ change: 1, chance: 1, noise: "ranges" });
+  });
+
+  test("an arm of which one run stands for all is paired tenth by tenth, and gains no degree of freedom by its copies", () => {
+    const answered = (at: number, ttftMs: number): RequestRecord =>
+      requestRecord({
+        id: String(at),
+        intendedNs: at * 1e7,
+        firstContentNs: at * 1e7 + ttftMs * 1e6,
+        lastContentNs: at * 1e7 + ttftMs * 1e6,
+        endNs: at * 1e7 + ttftMs * 1e6,
+        promptTokens: 10,
+        outputTokens: 1,
+        account: "completed",
+      });
+    const ids = new IdNumbers();
+    const group = (arm: string, runs: readonly number[][], slowerMs: readonly number[]): ArmAtLevel => {
+      const cells = runs.map(([run, ...repeats]) => cellOf(arm, { run, repeats }));
+      const evidence = slowerMs.map((more) =>
+        collectEvidence(
+          Array.from({ length: 100 }, (_, at) => answered(at, 100 + (at % 7) + more * ((3 * Math.floor(at / 10)) % 7))),
+          { startNs: 0, endNs: 1e9, drainNs: 1e9 },
+          {},
+          ids,
+        ),
+      );
+      const latencies = { ...groupOf(...cells).latencies, ttftMs: latencyOf({ p50: 103 + 3 * slowerMs[0] }).readings };
+      return { ...groupOf(...cells), evidence, latencies };
+    };
+    const of = (baseline: ArmAtLevel, arm: ArmAtLevel): Difference => differenceOf(metric("ttftP50Ms"), baseline, arm);
+    const single = of(group("rr", [[1]], [0]), group("kv", [[1]], [5]));
+    expect(of(group("rr", [[1, 2, 3]], [0]), group("kv", [[1, 2, 3]], [5]))).toMatchObject({
+      chance: single.chance,
+      interval: single.interval,
+      noise: "parts",
+    });
+    const uneven = of(group("rr", [[1, 2, 3]], [0]), group("kv", [[1], [2], [3]], [5, 5.5, 6]));
+    expect(uneven.noise).toBe("parts");
+    expect(uneven.chance).toBeGreaterThan(0.001);
+    // Of runs that the other arm does not have nobody knows what they are to be held against.
+    expect(of(group("rr", [[1]], [0]), group("kv", [[1], [2]], [5, 6])).noise).toBe("none");
   });
 });

@@ -1,6 +1,7 @@
 import { jackknifeError, meanWithout, percentileWithout, type WithoutParts } from "../../measure/jackknife.ts";
 import { meanOf } from "../../measure/sample.ts";
 import { studentQuantile, studentTail } from "../../measure/student-t.ts";
+import { runsOf } from "./cell.ts";
 import { PARTS_PER_RUN } from "./evidence.ts";
 import type { ArmAtLevel } from "./groups.ts";
 import type { JudgedMetric } from "./judged-metrics.ts";
@@ -74,28 +75,40 @@ function noiseOf(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): N
 }
 
 function byParts(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
-  const runs = baseline.cells.map(({ run }) => run);
-  if (arm.cells.length !== runs.length || arm.cells.some(({ run }, at) => run !== runs[at])) return undefined;
-  const a = withoutParts(metric, arm);
-  const b = withoutParts(metric, baseline);
+  const [x, y] = [baseline.cells, arm.cells];
+  const isEachPaired = x.length === y.length && x.every(({ run }, at) => run === y[at].run);
+  // Where one arm has fewer runs because some repeat others, a tenth is left out of all runs at once, which pairs it.
+  if (!isEachPaired && !haveSameRuns(baseline, arm)) return undefined;
+  const a = withoutParts(metric, arm, isEachPaired);
+  const b = withoutParts(metric, baseline, isEachPaired);
   if (a === undefined || b === undefined) return undefined;
   const effects = a.without.map((value, part) => effectOf(metric, b.without[part], value));
   // Parts of a run depend on each other near saturation, so degrees of freedom are counted by runs.
   return {
     effect: effectOf(metric, b.all, a.all),
     error: jackknifeError(effects, PARTS_PER_RUN),
-    degrees: runs.length,
+    degrees: Math.min(x.length, y.length),
     from: "parts",
   };
 }
 
+/** Whether each run of one arm has one of the other, runs that repeat others included. */
+function haveSameRuns(baseline: ArmAtLevel, arm: ArmAtLevel): boolean {
+  const [x, y] = [baseline, arm].map(({ cells }) => new Set(cells.flatMap(runsOf)));
+  return x.size === y.size && [...x].every((run) => y.has(run));
+}
+
 const WITHOUT = new WeakMap<ArmAtLevel, Map<string, WithoutParts>>();
 
-/** A metric of an arm without each part of its runs; an arm is compared with several others, so it is kept. */
-function withoutParts({ name, requests }: JudgedMetric, group: ArmAtLevel): WithoutParts | undefined {
+/**
+ * A metric of an arm without each tenth of each run, or without each tenth of all of them; an arm is compared with several
+ * others, so it is kept.
+ */
+function withoutParts({ name, requests }: JudgedMetric, group: ArmAtLevel, isByRun: boolean): WithoutParts | undefined {
   const { evidence } = group;
   if (evidence === undefined || requests === undefined) return undefined;
-  const known = WITHOUT.get(group)?.get(name);
+  const key = `${name} ${isByRun}`;
+  const known = WITHOUT.get(group)?.get(key);
   if (known !== undefined) return known;
   const values: number[] = [];
   const parts: number[] = [];
@@ -104,17 +117,17 @@ function withoutParts({ name, requests }: JudgedMetric, group: ArmAtLevel): With
     for (let i = 0; i < columns.length; i++) {
       if (Number.isNaN(column[i])) continue;
       values.push(column[i]);
-      parts.push(run * PARTS_PER_RUN + columns.part[i]);
+      parts.push((isByRun ? run * PARTS_PER_RUN : 0) + columns.part[i]);
     }
   }
   const parted = {
     values: Float64Array.from(values),
     parts: Uint16Array.from(parts),
-    partCount: evidence.length * PARTS_PER_RUN,
+    partCount: (isByRun ? evidence.length : 1) * PARTS_PER_RUN,
   };
   const computed = requests.share === undefined ? meanWithout(parted) : percentileWithout(parted, requests.share);
   const byName = WITHOUT.get(group) ?? new Map<string, WithoutParts>();
-  WITHOUT.set(group, byName.set(name, computed));
+  WITHOUT.set(group, byName.set(key, computed));
   return computed;
 }
 

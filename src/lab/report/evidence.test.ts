@@ -150,4 +150,15 @@ describe("the same request in both arms", () => {
     const otherRun = { ...arm, cells: [cellOf("kv", { run: 2 })] };
     expect(pairedView(baseline, otherRun)).toBeUndefined();
   });
+
+  test("a run that stands for others is paired with each of theirs that differs", () => {
+    const arm = withEvidence(
+      "kv",
+      ...[30, 31].map((ttftMs) => evidenceOf([answered("1", 0, ttftMs), answered("2", 1, ttftMs)], ids)),
+    );
+    const once = { ...baseline, cells: [cellOf("rr", { repeats: [2] })] };
+    expect(pairedView(once, arm)?.ttft).toMatchObject({ pairs: 4, runs: { runs: 2 } });
+    const alike = { ...arm, cells: [cellOf("kv", { repeats: [2] })], evidence: arm.evidence?.slice(0, 1) };
+    expect(pairedView(once, alike)?.ttft).toMatchObject({ pairs: 2, runs: { runs: 1 } });
+  });
 });

@@ -35,6 +35,7 @@ export function cellOfSummary(summary: AiperfSummary, place: AiperfPlace): Repor
     policy: undefined,
     level: place.level,
     run: place.run,
+    repeats: [],
     seed: undefined,
     accounting,
     refusals: refusalsOf(summary),

@@ -17,6 +17,7 @@ export function cellOfResult(result: CellResult, source: number, arm: string = r
     policy: result.policy,
     level: result.level,
     run: result.run,
+    repeats: [],
     seed: result.seed,
     accounting: result.accounting,
     refusals: result.refusals,

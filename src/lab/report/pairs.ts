@@ -1,5 +1,6 @@
 import { Rng } from "../../core/rng.ts";
 import { comparePaired, type PairedComparison, type PairedValues } from "../../measure/paired.ts";
+import { runsOf } from "./cell.ts";
 import type { CellEvidence, RequestColumns } from "./evidence.ts";
 import type { ArmAtLevel } from "./groups.ts";
 
@@ -30,10 +31,12 @@ const MOST_UNLIKE = 0.05;
 export function pairedView(baseline: ArmAtLevel, arm: ArmAtLevel): PairedView | undefined {
   const [before, after] = [baseline.evidence, arm.evidence];
   if (before === undefined || after === undefined) return undefined;
-  const pairs = baseline.cells.flatMap(({ run }, at) => {
-    const other = arm.cells.findIndex((cell) => cell.run === run);
-    return other < 0 ? [] : [pairRun(before[at], after[other])];
-  });
+  // A run that stands for others has as many partners as these have that differ, and none of them twice.
+  const pairs = baseline.cells.flatMap((cell, at) =>
+    arm.cells.flatMap((other, row) =>
+      runsOf(cell).some((run) => runsOf(other).includes(run)) ? [pairRun(before[at], after[row])] : [],
+    ),
+  );
   const total = pairs.reduce((sum, { rows }) => sum + rows.length, 0);
   const unlike = pairs.reduce((sum, pair) => sum + pair.unlike, 0);
   if (total === 0 || unlike > MOST_UNLIKE * total) return undefined;

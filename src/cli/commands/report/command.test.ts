@@ -204,6 +204,39 @@ describe("warmpath report on our own results", () => {
     expect(sectionOf(markdown, "Noise floor")).toMatch(/A\/A: again and rr have the same settings/);
   });
 
+  test("says the same of a trace without chance, however often it is repeated", async () => {
+    const folder = temporaryFolder();
+    const rows = Array.from({ length: 120 }, (_, at) =>
+      JSON.stringify({
+        timestamp: 300 * Math.floor(at / 3),
+        input_length: 1000,
+        output_length: 40,
+        hash_ids: [at % 7, 100 + at],
+      }),
+    );
+    writeFileSync(join(folder, "trace.jsonl"), `${rows.join("\n")}\n`);
+    const traced = SMALL.replace(/workload:\n.*\n/, "workload:\n  trace: { files: [trace.jsonl] }\n")
+      .replace("concurrency: [4, 8]", "speed: [1]")
+      .replace("{ name: again, policy: round-robin }", "{ name: kv, policy: kv-cost }")
+      .replace(/warmUpSeconds.*\nwindowSeconds.*\n/, "");
+    writeFileSync(join(folder, "experiment.yaml"), traced);
+    const said = await Promise.all(
+      ["1", "6"].map(async (runs) => {
+        const out = join(folder, `of-${runs}`);
+        await warmpath("run", join(folder, "experiment.yaml"), "--out", out, "--threads", "1", "--runs", runs);
+        return { ...(await reportOf(out)), compared: await warmpath("compare", out, out, "--json") };
+      }),
+    );
+    const [once, often] = said.map(({ markdown }) => markdown);
+    for (const title of ["Verdict", "Accounting", "Paired: the same request in both arms"])
+      expect(sectionOf(often, title)).toBe(sectionOf(once, title));
+    const line = /^(- )?of-6: runs 2 to 6 repeat run 1 exactly and are counted once$/m;
+    expect(said[1].errors.join("\n")).toMatch(line);
+    expect(sectionOf(often, "What could not be used")).toMatch(line);
+    const metrics = said.map(({ compared }) => (JSON.parse(compared.out) as { arms: object[] }).arms);
+    expect(JSON.stringify(metrics[1]).replaceAll("of-6", "of-1")).toBe(JSON.stringify(metrics[0]));
+  });
+
   test("writes a page, a table of the sweep, baselines and AIPerf's files, which can be reported again", async () => {
     const results = smallRun();
     const baselines = join(temporaryFolder(), "baselines.json");

@@ -186,6 +186,11 @@ describe("warmpath run", () => {
     expect({ code, errors }).toEqual({ code: 0, errors: [] });
     expect(out).toMatch(/^trace: trace\.jsonl sha256:[0-9a-f]{12} \(60 rows\)/m);
     expect(out).toMatch(/^kv +1x on 2 +60 +60 +0 /m);
+    expect(out).not.toContain("repetitions");
+    const again = await run(fileOf(traced, folder), "--runs", "3");
+    expect(again.out).toMatch(
+      /^repetitions did not differ, .*: runs 2 and 3 repeat run 1 exactly and are counted once$/m,
+    );
   });
 
   test.each(["poisson", "constant", "gamma, gammaShape: 0.5", "burst, burstSize: 4"])(

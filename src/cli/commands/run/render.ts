@@ -1,4 +1,5 @@
 import { byArmAndLevel, findMetric, levelName, meanOverRuns } from "../../../lab/experiment/metrics.ts";
+import { repetitionRemarks } from "../../../lab/experiment/repeated-runs.ts";
 import type { Arm } from "../../../lab/experiment/types.ts";
 import type { CellResult } from "../../../lab/results/types.ts";
 import { tableLines, type TableColumn } from "../../table.ts";
@@ -67,7 +68,7 @@ export function resultsTable(cells: readonly CellResult[], colours: Colours): st
  * over all runs as in the table.
  */
 export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): string[] {
-  return byArmAndLevel(cells).flatMap(({ arm, level, cells: runs, saturated }) => {
+  const ofCells = byArmAndLevel(cells).flatMap(({ arm, level, cells: runs, saturated }) => {
     const where = `${arm} at ${levelName(level)}`;
     const lines: string[] = [];
     const full = runs.find((cell) => cell.saturated);
@@ -84,6 +85,7 @@ export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): str
     if (refused.length > 0) lines.push(`${where}: ${refused.join("; ")}`);
     return lines;
   });
+  return [...ofCells, ...repetitionRemarks(cells)];
 }
 
 interface RefusedRequests {

@@ -13,7 +13,7 @@ export function runsSection(model: ReportModel): Section {
   const column = levelColumn(model);
   const groups = model.levels.flatMap((level) => model.arms.flatMap(({ name }) => groupAt(model, name, level) ?? []));
   const rows = groups.flatMap(({ cells, arm, level }) =>
-    cells.map(({ run, seed, accounting, latencies, rates, saturated }) => [
+    cells.map(({ run, repeats, seed, accounting, latencies, rates, saturated }) => [
       column.of(level),
       arm,
       String(run),
@@ -29,7 +29,10 @@ export function runsSection(model: ReportModel): Section {
       ms(latencies.ttftMs.readings.offered.p95),
       ms(latencies.ttftMs.readings.offered.p99),
       number(rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan),
-      saturated === undefined ? "unknown" : saturated ? "saturated" : "",
+      [
+        ...(saturated === undefined ? ["unknown"] : saturated ? ["saturated"] : []),
+        ...(repeats.length === 0 ? [] : [`stands for run ${repeats.join(", ")} too`]),
+      ].join("; "),
     ]),
   );
   const blocks: Block[] = [
