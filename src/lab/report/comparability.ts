@@ -17,7 +17,7 @@ export interface Obstacle {
   readonly why: string;
 }
 
-/** An open load must have offered both arms the same number of requests, to this share. */
+/** An open load must have begun as many requests or conversations in both arms, to this share. */
 const OFFERED_TOLERANCE = 0.01;
 /** Prompts of the same requests are equal; in a closed loop the window cuts other turns, which moves their mean a little. */
 const PROMPT_TOLERANCE = { open: 0.01, closed: 0.1 };
@@ -61,9 +61,12 @@ export function variablesBetween(baseline: Settings | undefined, arm: Settings |
   return baseline === undefined || arm === undefined ? [] : differingSettings(baseline, arm);
 }
 
-/** By the digests of what was sent, run by run; a closed loop gets to other requests in each arm, which proves nothing. */
+/**
+ * By the digests of what was sent, run by run. A closed loop gets to other requests in each arm, and conversations to
+ * other turns, which proves nothing.
+ */
 function arePromptsEqual(baseline: ArmAtLevel, arm: ArmAtLevel): boolean {
-  if (arm.level.concurrency !== undefined) return true;
+  if (arm.level.concurrency !== undefined || hasFollowUps(baseline) || hasFollowUps(arm)) return true;
   return baseline.cells.every(({ run, live }) => {
     const other = arm.cells.find((cell) => cell.run === run)?.live.prompts;
     return live.prompts === undefined || other === undefined || live.prompts.digest === other.digest;
@@ -73,18 +76,54 @@ function arePromptsEqual(baseline: ArmAtLevel, arm: ArmAtLevel): boolean {
 function loadObstacles(baseline: ArmAtLevel, arm: ArmAtLevel): Obstacle[] {
   const isClosed = arm.level.concurrency !== undefined;
   const found: Obstacle[] = [];
-  const offered = [baseline, arm].map(({ accounting, cells }) => accounting.offered / cells.length);
-  if (!isClosed && isApart(offered[0], offered[1], OFFERED_TOLERANCE)) {
-    const counts = offered.map((value) => Math.round(value).toLocaleString("en-US")).join(" and ");
-    found.push({ code: "different-load", why: `the arms were offered different loads: ${counts} requests per run` });
+  // A turn follows the answer before it, so the faster arm gets to more of them; the load's own are the first turns.
+  const isKnown = baseline.evidence !== undefined && arm.evidence !== undefined;
+  const isBegun = !isClosed && isKnown && (hasFollowUps(baseline) || hasFollowUps(arm));
+  const loads = [baseline, arm].map(isBegun ? firstTurns : allRequests);
+  const [x, y] = loads;
+  if (!isClosed && isApart(x.perRun, y.perRun, OFFERED_TOLERANCE)) {
+    const counts = loads.map(({ perRun }) => Math.round(perRun).toLocaleString("en-US")).join(" and ");
+    const what = isBegun ? "conversations begun" : "requests";
+    found.push({ code: "different-load", why: `the arms were offered different loads: ${counts} ${what} per run` });
   }
-  const prompts = [baseline, arm].map(({ tokens }) => tokens.promptMean);
   const tolerance = isClosed ? PROMPT_TOLERANCE.closed : PROMPT_TOLERANCE.open;
-  if (prompts[0] !== undefined && prompts[1] !== undefined && isApart(prompts[0], prompts[1], tolerance)) {
-    const means = prompts.map((value) => Math.round(value ?? 0).toLocaleString("en-US")).join(" and ");
-    found.push({ code: "different-prompts", why: `the arms got different prompts: ${means} tokens on average` });
+  if (x.promptMean !== undefined && y.promptMean !== undefined && isApart(x.promptMean, y.promptMean, tolerance)) {
+    const means = loads.map(({ promptMean }) => Math.round(promptMean ?? 0).toLocaleString("en-US")).join(" and ");
+    const where = isBegun ? " in first turns" : "";
+    found.push({
+      code: "different-prompts",
+      why: `the arms got different prompts: ${means} tokens on average${where}`,
+    });
   }
   return found;
+}
+
+/** Whether requests of a window continue a conversation; false where there are no records to say so. */
+function hasFollowUps({ evidence = [] }: ArmAtLevel): boolean {
+  return evidence.some(({ columns }) => columns.turn.some((turn) => turn > 0));
+}
+
+/** What an arm was offered per run, and the mean of the prompts. */
+interface OfferedLoad {
+  readonly perRun: number;
+  readonly promptMean: number | undefined;
+}
+
+function allRequests({ accounting, cells, tokens }: ArmAtLevel): OfferedLoad {
+  return { perRun: accounting.offered / cells.length, promptMean: tokens.promptMean };
+}
+
+function firstTurns({ evidence = [] }: ArmAtLevel): OfferedLoad {
+  let count = 0;
+  let promptTokens = 0;
+  for (const { columns } of evidence) {
+    for (let i = 0; i < columns.length; i++) {
+      if (columns.turn[i] > 0) continue;
+      count += 1;
+      promptTokens += columns.promptTokens[i];
+    }
+  }
+  return { perRun: count / evidence.length, promptMean: count === 0 ? undefined : promptTokens / count };
 }
 
 /** Workers that got any request; undefined where nobody says. */
