@@ -128,6 +128,12 @@ export const VERDICT_WORDS: Readonly<Record<VerdictKind, string>> = {
   "not-comparable": "not comparable",
 };
 
+/** What stands in place of a gain or a loss where two arms cannot be held against each other; undefined where they can. */
+export function withheld({ kind }: Verdict): string | undefined {
+  if (kind === "traded") return "completeness traded";
+  return kind === "not-comparable" ? "not comparable" : undefined;
+}
+
 function describe({ metric, change, interval, outcome, baseline, arm }: JudgedDifference): string {
   const size =
     change === undefined || !Number.isFinite(change)

@@ -131,6 +131,11 @@ describe("warmpath report on real runs of AIPerf with real 503s", () => {
     ]);
     expect(runs.rows.slice(3).map((row) => row["p90, offered"])).toEqual(["not reached", "not reached", "not reached"]);
     expect(sectionOf(markdown, "Verdict")).not.toMatch(/faster/);
+    const [summary] = tablesOf(sectionOf(markdown, "Results summary"));
+    const gains = summary.rows.filter((row) => /improvement|change|advantage/.test(row["Metric"]));
+    expect(new Set(gains.map((row) => row["Value"]))).toEqual(new Set(["–, completeness traded"]));
+    const [beside] = tablesOf(sectionOf(markdown, "Time to first token"));
+    expect(beside.rows[0]).toMatchObject({ "p50 Δ": "–, completeness traded", "p95 Δ": "–, completeness traded" });
     expect(sectionOf(markdown, "Verdict")).toMatch(/429 of 3,000 requests \(14\.3 %\), all HTTP 503/);
     expect(sectionOf(markdown, "Each run")).toMatch(/the share that did not complete rises with every run/);
     for (const title of [

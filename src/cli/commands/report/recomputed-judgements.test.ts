@@ -300,6 +300,8 @@ describe("the judgements of a report, from the records alone", () => {
       expectNumbers(said(`Worst TTFT ${name} change`), [least, at(least)]);
       expectNumbers(said(`Peak TTFT ${name} improvement`), [most, at(most)]);
       expectNumbers(said(`Average TTFT ${name} improvement (6–24)`), [mean(all)]);
+      const beside = report.tableIn("Time to first token", /^TTFT, kv beside rr: all requests together/);
+      for (const [index, row] of beside.rows.entries()) expectCell(row[`${name} Δ`], all[index]);
     }
     for (const arm of ["kv", "rr"]) {
       const hits = LEVELS.map((level) => {

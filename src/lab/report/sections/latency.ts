@@ -5,6 +5,7 @@ import { ms, NOTHING, percent, signed, signedPercent, whole } from "../format.ts
 import type { ArmAtLevel } from "../groups.ts";
 import { groupAt, type ReportModel } from "../model.ts";
 import { type Reading, type Readings, valueOf } from "../reading.ts";
+import { withheld } from "../verdict.ts";
 import { type LevelColumn, levelColumn } from "./levels.ts";
 
 /** TTFT as the published studies print it, each arm beside the baseline, and then in both populations. */
@@ -16,7 +17,7 @@ export function ttftSection(model: ReportModel): Section {
   blocks.push(populationsTable(model, "ttftMs", "TTFT"));
   blocks.push(
     text(
-      "Δ is positive where the arm is better. The mean of snapshot percentiles is what studies print that read a dashboard; it hides a bad stretch, so verdicts " +
+      "Δ is positive where the arm is better, and left out where arms that completed different shares cannot be compared. The mean of snapshot percentiles is what studies print that read a dashboard; it hides a bad stretch, so verdicts " +
         "use the percentile over all requests together. A range says that only the runs' own percentiles are known. p99 is shown from 1,000 requests on.",
     ),
   );
@@ -83,19 +84,26 @@ function pairTables(
 }
 
 function pairRow(
-  { level, baseline, arm }: LevelComparison,
+  { level, baseline, arm, verdict }: LevelComparison,
   column: LevelColumn,
   of: (group: ArmAtLevel) => Readings | undefined,
   hasHits: boolean,
 ): string[] {
   const [x, y] = [of(baseline), of(arm)];
+  const reason = areEquallyComplete(baseline, arm) ? undefined : withheld(verdict);
   const cells = (["p50", "p95"] as const).flatMap((statistic) => [
     x === undefined ? NOTHING : ms(x[statistic]),
     y === undefined ? NOTHING : ms(y[statistic]),
-    improvementText(x?.[statistic], y?.[statistic]),
+    reason === undefined ? improvementText(x?.[statistic], y?.[statistic]) : `${NOTHING}, ${reason}`,
   ]);
   const hits = hasHits ? [percent(baseline.cache.observed), percent(arm.cache.observed)] : [];
   return [column.of(level), ...cells, ...hits];
+}
+
+/** Whether both completed the same share, to half a percentage point; else completed requests are not the same ones. */
+function areEquallyComplete(...groups: readonly ArmAtLevel[]): boolean {
+  const [x, y] = groups.map(({ accounting: { offered, completed } }) => completed / Math.max(1, offered));
+  return Math.abs(x - y) < 0.005;
 }
 
 /** How much less the arm's value is: positive is better, as the studies have it. */

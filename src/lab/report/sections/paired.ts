@@ -2,6 +2,7 @@ import { type Block, type Section, table, text } from "../document.ts";
 import { number, percent, signed, whole } from "../format.ts";
 import type { ReportModel } from "../model.ts";
 import type { LevelComparison } from "../comparisons.ts";
+import { withheld } from "../verdict.ts";
 import { levelColumn } from "./levels.ts";
 import { pairedText } from "./verdict.ts";
 
@@ -18,7 +19,7 @@ export function pairedSection(model: ReportModel): Section {
     return { id, title, blocks: [text(why)] };
   }
   const column = levelColumn(model);
-  const rows = compared.flatMap(({ level, arm, paired }) => {
+  const rows = compared.flatMap(({ level, arm, paired, verdict }) => {
     if (paired === undefined) return [];
     const { ttft, e2e } = paired;
     return [
@@ -36,7 +37,7 @@ export function pairedSection(model: ReportModel): Section {
         signed(ttft.hodgesLehmann ?? undefined),
         signed(ttft.meanDifference ?? undefined),
         `${ttft.runs.negative} of ${ttft.runs.runs}`,
-        ttft.verdict.replaceAll("-", " "),
+        withheld(verdict) ?? ttft.verdict.replaceAll("-", " "),
         signed(e2e.medianDifference ?? undefined),
       ],
     ];
@@ -66,7 +67,8 @@ export function pairedSection(model: ReportModel): Section {
     ...bandTables(compared, column.of),
     text(
       "A request that only one arm completed is a loss of the other. Intervals draw neighbours together, since requests that arrive one after the other share queues. " +
-        "In a closed loop the faster arm gets to more requests in its window; those have no partner and are counted as unpaired.",
+        "In a closed loop, and in conversations, the faster arm gets to more requests in its window; those have no partner and are counted as unpaired. " +
+        "Where arms cannot be compared at a level, or one completed fewer requests and was quicker with the rest, pairs make no verdict either.",
     ),
   ];
   return { id, title, blocks };

@@ -5,6 +5,7 @@ import { NOTHING, number, percent, signed, signedPercent } from "../format.ts";
 import type { ArmAtLevel } from "../groups.ts";
 import type { ReportModel } from "../model.ts";
 import { valueOf } from "../reading.ts";
+import { withheld } from "../verdict.ts";
 import { type LevelColumn, levelColumn } from "./levels.ts";
 
 /** The results in ten lines, as study 2 sums itself up; losses stand before gains. */
@@ -17,7 +18,8 @@ export function summarySection(model: ReportModel): Section {
     model.comparisons.length === 0
       ? text("A summary of improvements needs two arms.")
       : text(
-          "Improvements are of completed requests, over all requests of a level together (where a source has no record of each request, the mean over runs); an average is over levels, none weighing more.",
+          "Improvements are of completed requests, over all requests of a level together (where a source has no record of each request, the mean over runs); an average is over levels, none weighing more. " +
+            "Levels at which the arms cannot be compared, or an arm completed fewer requests and was quicker with the rest, are left out.",
         ),
   );
   return { id: "summary", title: "Results summary", blocks };
@@ -29,8 +31,9 @@ interface AtLevel {
 }
 
 function linesOf({ levels, arm, baseline }: ArmComparison, column: LevelColumn): string[][] {
+  const compared = levels.filter(({ verdict }) => withheld(verdict) === undefined);
   const gains = (of: (group: ArmAtLevel) => number | undefined, sign: 1 | -1): AtLevel[] =>
-    levels.flatMap((level) => {
+    compared.flatMap((level) => {
       const [x, y] = [of(level.baseline), of(level.arm)];
       return x === undefined || y === undefined || x === 0
         ? []
@@ -39,20 +42,39 @@ function linesOf({ levels, arm, baseline }: ArmComparison, column: LevelColumn):
   const ttft = (name: "p50" | "p95"): AtLevel[] => gains((group) => statisticOf(group, "ttftMs", name), -1);
   const itl = gains((group) => statisticOf(group, "tpotMs", "p50"), -1);
   const tokens = gains(tokensPerSecond, 1);
+  const reasons = leftOut(levels, column);
+  // Where no level is left, a gain is not a number that could not be had but one that would mislead.
+  const said = (text: string): string =>
+    compared.length > 0 || reasons.length === 0 ? text : `${NOTHING}, ${reasons.map(({ why }) => why).join(", ")}`;
   return [
-    ["Worst TTFT p50 change", extreme(ttft("p50"), "least", column)],
-    ["Worst TTFT p95 change", extreme(ttft("p95"), "least", column)],
-    [`Average TTFT p50 improvement${spanOf(levels, column)}`, average(ttft("p50"))],
-    ["Peak TTFT p50 improvement", extreme(ttft("p50"), "most", column)],
-    [`Average TTFT p95 improvement${spanOf(levels, column)}`, average(ttft("p95"))],
-    ["Peak TTFT p95 improvement", extreme(ttft("p95"), "most", column)],
+    ...(compared.length === 0 || reasons.length === 0
+      ? []
+      : [["Left out", reasons.map(({ why, at }) => `${column.title.toLowerCase()} ${at}: ${why}`).join("; ")]]),
+    ["Worst TTFT p50 change", said(extreme(ttft("p50"), "least", column))],
+    ["Worst TTFT p95 change", said(extreme(ttft("p95"), "least", column))],
+    [`Average TTFT p50 improvement${spanOf(compared, column)}`, said(average(ttft("p50")))],
+    ["Peak TTFT p50 improvement", said(extreme(ttft("p50"), "most", column))],
+    [`Average TTFT p95 improvement${spanOf(compared, column)}`, said(average(ttft("p95")))],
+    ["Peak TTFT p95 improvement", said(extreme(ttft("p95"), "most", column))],
     [`Cache hit rate (${arm})`, hitRange(levels.map((level) => level.arm))],
     [`Cache hit rate (${baseline})`, hitRange(levels.map((level) => level.baseline))],
-    [`Throughput advantage (${arm})`, range(tokens)],
-    [`ITL advantage (${arm}, p50 per request)`, range(itl)],
+    [`Throughput advantage (${arm})`, said(range(tokens))],
+    [`ITL advantage (${arm}, p50 per request)`, said(range(itl))],
     [`Peak throughput (${arm})`, peak(levels, (level) => level.arm, column)],
     [`Peak throughput (${baseline})`, peak(levels, (level) => level.baseline, column)],
   ];
+}
+
+/** Levels of which no gain is told, by the reason. */
+function leftOut(levels: readonly LevelComparison[], column: LevelColumn): { why: string; at: string }[] {
+  const reasons = new Set(levels.flatMap(({ verdict }) => withheld(verdict) ?? []));
+  return [...reasons].map((why) => ({
+    why,
+    at: levels
+      .filter(({ verdict }) => withheld(verdict) === why)
+      .map(({ level }) => column.of(level))
+      .join(", "),
+  }));
 }
 
 /** Over all requests together; where only runs are known, the mean over runs. */
