@@ -13,6 +13,30 @@ interface Said {
   readonly errors: readonly string[];
 }
 
+const SILENT: Terminal = {
+  colours: pc.createColors(false),
+  debug: false,
+  print: () => undefined,
+  printError: () => undefined,
+  readStdin: () => Promise.resolve(""),
+};
+
+/** An experiment that takes no time. */
+const ARMS = `
+name: arms
+fleet: { model: qwen3-8b, gpu: h100, workers: 2, engine: { profile: vllm }, blockTokens: 64, kvPoolTokens: 40000 }
+workload:
+  conversations: { starters: 2, starterTokens: [600, 700], outputTokensByTurn: [40], tailShare: 0 }
+load: { concurrency: [4] }
+arms:
+  - { name: rr, policy: round-robin }
+  - { name: kv, policy: kv-cost }
+  - { name: last, policy: least-loaded }
+warmUpSeconds: 1
+windowSeconds: 5
+drainSeconds: 2
+`;
+
 async function compare(...words: readonly string[]): Promise<Said> {
   const out: string[] = [];
   const errors: string[] = [];
@@ -151,14 +175,86 @@ test("real runs with 503s are not called better", async (context) => {
   expect(out).toMatch(/16,946 +4,541/);
 });
 
-test("a folder that cannot be read is one line, and nothing to compare a usage error", async () => {
+test("a folder that cannot be read, or has nothing to compare, is a usage error of one line", async () => {
   const root = temporaryFolder();
   const one = writeArm(join(root, "one"), 200);
-  const { code, errors, out } = await compare(one, join(root, "nowhere"));
-  expect(errors).toEqual([expect.stringMatching(/nowhere: cannot be read/)]);
-  expect(out).toMatch(/verdict: not comparable/);
-  expect(code).toBe(5);
+  const broken = join(root, "broken");
+  mkdirSync(broken);
+  writeFileSync(join(broken, "results.json"), "{");
   const empty = join(root, "empty");
   mkdirSync(empty);
-  expect(await compare(empty, empty)).toMatchObject({ code: 2 });
+  for (const [before, after, why] of [
+    [one, join(root, "nowhere"), /nowhere: cannot be read/],
+    [join(root, "nowhere"), one, /nowhere: cannot be read/],
+    [one, broken, /broken\/results\.json: is not complete JSON/],
+    [empty, empty, /empty: has neither/],
+  ] as const) {
+    const { code, errors, out } = await compare(before, after);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(errors).toEqual([expect.stringMatching(why)]);
+  }
+});
+
+describe("what only one folder has", () => {
+  /** An arm on fleets of so many workers. */
+  function writeLevels(folder: string, medianMs: number, ...levels: readonly number[]): string {
+    for (const level of levels) writeArm(join(folder, `N${level}`), medianMs);
+    return folder;
+  }
+
+  test("a level of the baseline that is missing makes it not comparable, and is named", async () => {
+    const root = temporaryFolder();
+    const two = writeLevels(join(root, "two"), 200, 2, 4);
+    const one = writeLevels(join(root, "one"), 200, 2);
+    const { code, out } = await compare(two, one);
+    expect(code).toBe(5);
+    expect(out).toMatch(/^one: has no results at the trace's own times, 4 workers$/m);
+    expect(out).toMatch(
+      /^verdict: not comparable\n {2}the baseline has .*: one has no results at the trace's own times, 4 workers$/m,
+    );
+    const json = JSON.parse((await compare(two, one, "--json")).out) as Record<string, unknown>;
+    expect(json).toMatchObject({
+      verdict: "not-comparable",
+      missing: [{ arm: "one", level: { workers: 4 } }],
+      lost: ["one has no results at the trace's own times, 4 workers"],
+    });
+  });
+
+  test("a level that the baseline never had is named, and judged by the others", async () => {
+    const root = temporaryFolder();
+    const one = writeLevels(join(root, "one"), 200, 2);
+    const { code, out } = await compare(one, writeLevels(join(root, "two"), 200, 2, 4));
+    expect(code).toBe(0);
+    expect(out).toMatch(/^one: has no results at the trace's own times, 4 workers\nverdict: no difference shown$/m);
+  });
+
+  test("an arm of the baseline that is missing makes it not comparable; one more does not", async () => {
+    const root = temporaryFolder();
+    const experiment = join(root, "experiment.yaml");
+    writeFileSync(experiment, ARMS);
+    const run = async (name: string, ...words: readonly string[]): Promise<string> => {
+      const out = join(root, name);
+      await runCli(["run", experiment, "--out", out, "--threads", "1", ...words], SILENT);
+      return out;
+    };
+    const [all, fewer] = [await run("all"), await run("fewer", "--arms", "rr,kv")];
+    const lost = await compare(all, fewer);
+    expect(lost.code).toBe(5);
+    expect(lost.out).toMatch(/^all\/last: has no counterpart in the other folder$/m);
+    expect(lost.out).toMatch(/^verdict: not comparable\n {2}the baseline has .*: all\/last has no counterpart$/m);
+    const more = await compare(fewer, all);
+    expect(more.code).toBe(0);
+    expect(more.out).toMatch(/^all\/last: has no counterpart in the other folder\nverdict: no difference shown$/m);
+  });
+
+  test("the first folder is the baseline, whatever the kind of the second", async () => {
+    const root = temporaryFolder();
+    const experiment = join(root, "experiment.yaml");
+    writeFileSync(experiment, ARMS);
+    const own = join(root, "own");
+    await runCli(["run", experiment, "--out", own, "--threads", "1", "--arms", "rr"], SILENT);
+    const foreign = writeLevels(join(root, "foreign"), 200, 4);
+    const { out } = await compare(foreign, own, "--json");
+    expect(JSON.parse(out)).toMatchObject({ arms: [{ baseline: "foreign" }] });
+  });
 });

@@ -29,7 +29,8 @@ export function compareCommand(terminal: Terminal): Command {
       [
         "",
         "Exit codes: 0 better, or no difference shown; 3 worse; 4 better in some respects and worse in others;",
-        "5 not comparable, completeness traded for latency included; 6 no difference shown where --expect better.",
+        "5 not comparable, completeness traded for latency and arms or levels that only the baseline has included;",
+        "6 no difference shown where --expect better; 2 a folder that cannot be read.",
         "",
         "Examples:",
         "  $ warmpath compare results/before results/after",
@@ -41,7 +42,8 @@ export function compareCommand(terminal: Terminal): Command {
 
 async function compare(before: string, after: string, options: CompareOptions, terminal: Terminal): Promise<void> {
   const input = await collectInput([before, after], { mode: "compare", slo: options.slo });
-  if (input.cells.length === 0) {
+  const isRead = [before, after].every((_, argument) => input.arguments.includes(argument));
+  if (input.cells.length === 0 || !isRead) {
     throw new WarmpathError("WP_INVALID_INPUT", input.problems.join("; ") || "there is nothing to compare");
   }
   const model = buildModel(input);

@@ -9,7 +9,10 @@ import type { Colours } from "../../terminal.ts";
 import type { ComparedFolders } from "./verdicts.ts";
 
 /** The comparison for people: per level the accounts, every metric side by side, and the verdict. */
-export function comparisonLines({ comparisons, alone, verdict }: ComparedFolders, colours: Colours): string[] {
+export function comparisonLines(
+  { comparisons, alone, missing, lost, verdict }: ComparedFolders,
+  colours: Colours,
+): string[] {
   const lines = comparisons.flatMap((comparison) =>
     comparison.levels.flatMap((level) => [
       colours.bold(`${comparison.arm} against ${comparison.baseline}: ${levelTitle(level.level)}`),
@@ -20,7 +23,9 @@ export function comparisonLines({ comparisons, alone, verdict }: ComparedFolders
     ]),
   );
   for (const name of alone) lines.push(`${name}: has no counterpart in the other folder`);
+  for (const { arm, level } of missing) lines.push(`${arm}: has no results at ${levelTitle(level)}`);
   lines.push(colours.bold(`verdict: ${VERDICT_WORDS[verdict]}`));
+  if (lost.length > 0) lines.push(`  the baseline has what the other folder has not: ${lost.join("; ")}`);
   return lines;
 }
 
@@ -83,13 +88,15 @@ function intervalOf({ interval, noise }: JudgedDifference): string {
 /** The same for machines. */
 export function comparisonJson(
   { problems, sources }: ReportModel,
-  { comparisons, alone, verdict }: ComparedFolders,
+  { comparisons, alone, missing, lost, verdict }: ComparedFolders,
 ): object {
   return {
     verdict,
     folders: sources.map(({ folder }) => folder),
     problems,
     alone,
+    missing,
+    lost,
     arms: comparisons.map(({ arm, baseline, levels, variables }) => ({
       arm,
       baseline,

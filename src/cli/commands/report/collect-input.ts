@@ -26,8 +26,14 @@ export interface CollectOptions {
   readonly slo?: Slo | undefined;
 }
 
+/** What a report is computed from, and which of the folders that were asked for it comes from. */
+export interface CollectedInput extends ReportInput {
+  /** Per source, the number of the folder. */
+  readonly arguments: readonly number[];
+}
+
 /** Reads folders into what a report is computed from; what cannot be read is a line each, and the rest goes on. */
-export async function collectInput(folders: readonly string[], options: CollectOptions): Promise<ReportInput> {
+export async function collectInput(folders: readonly string[], options: CollectOptions): Promise<CollectedInput> {
   const { found, problems } = await findFolders(folders);
   const collection = new Collection(options, folderLabels(found.map(({ path }) => path)), problems);
   await collection.readOwn(found);
@@ -45,6 +51,7 @@ class Collection {
   readonly #results: CellResult[] = [];
   readonly #settings = new Map<string, Settings>();
   readonly #evidence: EvidenceCollector = new EvidenceCollector();
+  readonly #arguments: number[] = [];
 
   constructor(options: CollectOptions, labels: readonly string[], problems: string[]) {
     this.#options = options;
@@ -52,7 +59,7 @@ class Collection {
     this.#problems = problems;
   }
 
-  input(): ReportInput {
+  input(): CollectedInput {
     const { baseline, slo } = this.#options;
     return {
       sources: this.#sources,
@@ -65,6 +72,7 @@ class Collection {
       slo,
       published: undefined,
       results: this.#results,
+      arguments: this.#arguments,
     };
   }
 
@@ -72,7 +80,7 @@ class Collection {
   async readOwn(found: readonly FoundFolder[]): Promise<void> {
     const files: ReadResults[] = [];
     const folders: string[] = [];
-    for (const [at, { kind, path }] of found.entries()) {
+    for (const [at, { kind, path, argument }] of found.entries()) {
       if (kind !== "warmpath") continue;
       const { content, problems } = await readResults(path);
       this.#problems.push(...problems);
@@ -81,6 +89,7 @@ class Collection {
       if (content.cells.length === 0) this.#problems.push(`${path}: has no cells`);
       files.push({ source: this.#sources.length, label: this.#labels[at], results: content });
       folders.push(path);
+      this.#arguments.push(argument);
       this.#sources.push({
         kind: "warmpath",
         folder: path,
@@ -168,7 +177,10 @@ class Collection {
     const { settings, problems } = settingsOfArms(runs, positions);
     for (const [arm, own] of settings) this.#settings.set(arm, own);
     this.#problems.push(...problems);
-    for (const [at, { folder }] of read.entries()) this.#addAiperf(folder, positions[at]);
+    for (const [at, { folder, argument }] of read.entries()) {
+      this.#arguments.push(argument);
+      this.#addAiperf(folder, positions[at]);
+    }
   }
 
   #addAiperf(folder: AiperfFolder, position: { arm: string; level: ReportCell["level"]; run: number }): void {
@@ -222,11 +234,12 @@ class Collection {
     }
   }
 
-  async #addLoad(arm: string, parts: readonly { readonly path: string; readonly label: string }[]): Promise<void> {
+  async #addLoad(arm: string, parts: readonly (FoundFolder & { readonly label: string })[]): Promise<void> {
     const { records, level, experiment, url, finishedAt, config, problems } = await readSharedLoad(parts);
     this.#problems.push(...problems);
     if (records.length === 0) return;
     const source = this.#sources.length;
+    this.#arguments.push(parts[0].argument);
     this.#sources.push({
       kind: "warmpath",
       folder: parts.map(({ path }) => path).join(", "),
