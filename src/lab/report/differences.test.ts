@@ -88,6 +88,37 @@ describe("a difference and its noise", () => {
     expect(touching).toMatchObject({ change: 1, chance: 1, noise: "ranges" });
   });
 
+  test("from parts, for tokens per second too, so that one run with records is judged", () => {
+    const ids = new IdNumbers();
+    /** An answer a tenth, of so many tokens and more in every other tenth. */
+    const arm = (name: string, tokens: number): ArmAtLevel => {
+      const records = Array.from({ length: 10 }, (_, at) =>
+        requestRecord({
+          id: String(at),
+          intendedNs: at * 1e8,
+          firstContentNs: at * 1e8 + 1e6,
+          lastContentNs: at * 1e8 + 2e6,
+          endNs: at * 1e8 + 2e6,
+          promptTokens: 10,
+          outputTokens: tokens + (at % 2) + (at % 3),
+          account: "completed",
+        }),
+      );
+      const evidence = [collectEvidence(records, { startNs: 0, endNs: 1e9, drainNs: 1e9 }, {}, ids)];
+      return {
+        ...delivering(name, evidence[0].tokensPerSecondByPart.reduce((sum, rate) => sum + rate, 0) / 10),
+        evidence,
+      };
+    };
+    const tokens = metric("outputTokensPerSecond");
+    const apart = differenceOf(tokens, arm("rr", 100), arm("kv", 120));
+    expect(apart.noise).toBe("parts");
+    expect(apart.change).toBeCloseTo(0.197, 2);
+    expect(apart.chance).toBeLessThan(0.05);
+    expect(apart.interval?.low).toBeGreaterThan(0.1);
+    expect(differenceOf(tokens, arm("rr", 100), arm("kv", 100))).toMatchObject({ change: 0, chance: 1 });
+  });
+
   test("an arm of which one run stands for all is paired tenth by tenth, and gains no degree of freedom by its copies", () => {
     const answered = (at: number, ttftMs: number): RequestRecord =>
       requestRecord({

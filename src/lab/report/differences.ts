@@ -1,4 +1,10 @@
-import { jackknifeError, meanWithout, percentileWithout, type WithoutParts } from "../../measure/jackknife.ts";
+import {
+  jackknifeError,
+  meanWithout,
+  type PartedValues,
+  percentileWithout,
+  type WithoutParts,
+} from "../../measure/jackknife.ts";
 import { meanOf } from "../../measure/sample.ts";
 import { studentQuantile, studentTail } from "../../measure/student-t.ts";
 import { runsOf } from "./cell.ts";
@@ -104,31 +110,42 @@ const WITHOUT = new WeakMap<ArmAtLevel, Map<string, WithoutParts>>();
  * A metric of an arm without each tenth of each run, or without each tenth of all of them; an arm is compared with several
  * others, so it is kept.
  */
-function withoutParts({ name, requests }: JudgedMetric, group: ArmAtLevel, isByRun: boolean): WithoutParts | undefined {
-  const { evidence } = group;
-  if (evidence === undefined || requests === undefined) return undefined;
+function withoutParts(metric: JudgedMetric, group: ArmAtLevel, isByRun: boolean): WithoutParts | undefined {
+  const { name, requests } = metric;
   const key = `${name} ${isByRun}`;
   const known = WITHOUT.get(group)?.get(key);
   if (known !== undefined) return known;
+  const parted = partedValues(metric, group, isByRun);
+  if (parted === undefined) return undefined;
+  const share = requests?.share;
+  const computed = share === undefined ? meanWithout(parted) : percentileWithout(parted, share);
+  const byName = WITHOUT.get(group) ?? new Map<string, WithoutParts>();
+  WITHOUT.set(group, byName.set(key, computed));
+  return computed;
+}
+
+/** The values that a metric is a mean or a percentile of, with their parts; undefined where records are needed and missing. */
+function partedValues(
+  { requests, parts: rateOf }: JudgedMetric,
+  { evidence }: ArmAtLevel,
+  isByRun: boolean,
+): PartedValues | undefined {
+  if (evidence === undefined || (requests === undefined && rateOf === undefined)) return undefined;
   const values: number[] = [];
   const parts: number[] = [];
-  for (const [run, { columns }] of evidence.entries()) {
-    const column = requests.column(columns);
-    for (let i = 0; i < columns.length; i++) {
+  for (const [run, one] of evidence.entries()) {
+    const column = rateOf?.(one) ?? requests?.column(one.columns) ?? [];
+    for (let i = 0; i < column.length; i++) {
       if (Number.isNaN(column[i])) continue;
       values.push(column[i]);
-      parts.push((isByRun ? run * PARTS_PER_RUN : 0) + columns.part[i]);
+      parts.push((isByRun ? run * PARTS_PER_RUN : 0) + (rateOf === undefined ? one.columns.part[i] : i));
     }
   }
-  const parted = {
+  return {
     values: Float64Array.from(values),
     parts: Uint16Array.from(parts),
     partCount: (isByRun ? evidence.length : 1) * PARTS_PER_RUN,
   };
-  const computed = requests.share === undefined ? meanWithout(parted) : percentileWithout(parted, requests.share);
-  const byName = WITHOUT.get(group) ?? new Map<string, WithoutParts>();
-  WITHOUT.set(group, byName.set(key, computed));
-  return computed;
 }
 
 /** Requests that completed or did not are counted exactly, whatever else is unknown. */

@@ -3,8 +3,9 @@ import { NS_PER_MS, NS_PER_SECOND } from "../../core/clock.ts";
 import { type RequestRecord, UNAVAILABLE, type Unavailable } from "../../core/request-record.ts";
 import { InFlightCounts, type InFlightTimeline, workersOf } from "../../measure/in-flight-timeline.ts";
 import { e2eNs, scheduleLagNs, tpotNs, ttftNs } from "../../measure/latencies.ts";
+import { servedRates } from "../../measure/served-rates.ts";
 import { keepsSlo, type Slo } from "../../measure/slo.ts";
-import { accountInWindow, isInWindow, type MeasurementWindow } from "../../measure/window.ts";
+import { accountInWindow, isInWindow, type MeasurementWindow, subWindows } from "../../measure/window.ts";
 
 /** Equal parts of a window that a difference is tested without, in turn. */
 export const PARTS_PER_RUN = 10;
@@ -50,6 +51,8 @@ export interface CellEvidence {
   readonly columns: RequestColumns;
   readonly workers: readonly string[];
   readonly timeline: InFlightTimeline | undefined;
+  /** Output tokens per second that fell into each part of the window, whenever their requests came. */
+  readonly tokensPerSecondByPart: Float64Array;
 }
 
 /** Gives each id one number, the same in every cell, so that requests can be paired without keeping their ids. */
@@ -106,7 +109,13 @@ export function collectEvidence(
         : counts.at(worker, placedNs ?? record.sentNs ?? record.intendedNs);
     columns.moved[at] = moves.get(record) ?? -1;
   }
-  return { columns, workers: workers ?? [], timeline: counts?.timeline(window, STRETCHES) };
+  const parts = subWindows(window, PARTS_PER_RUN);
+  return {
+    columns,
+    workers: workers ?? [],
+    timeline: counts?.timeline(window, STRETCHES),
+    tokensPerSecondByPart: Float64Array.from(parts, (part) => servedRates(records, part).outputTokensPerSecond),
+  };
 }
 
 /** Whether each turn went where the turn before it went. */

@@ -1,7 +1,7 @@
 import { ACCOUNTS } from "../../core/accounts.ts";
 import type { Slo } from "../../measure/slo.ts";
 import type { LatencyName, ReportCell } from "./cell.ts";
-import type { RequestColumns } from "./evidence.ts";
+import type { CellEvidence, RequestColumns } from "./evidence.ts";
 import type { ArmAtLevel } from "./groups.ts";
 import { type Reading, readingOf, valueOf } from "./reading.ts";
 
@@ -19,6 +19,8 @@ export interface JudgedMetric {
     readonly column: (columns: RequestColumns) => ArrayLike<number>;
     readonly share: number | undefined;
   };
+  /** Of a rate: its value in each part of a run, of which the rate is the mean. */
+  readonly parts?: (evidence: CellEvidence) => Float64Array;
 }
 
 const COMPLETED = ACCOUNTS.indexOf("completed");
@@ -61,6 +63,7 @@ const TOKENS_PER_SECOND: JudgedMetric = {
   better: "higher",
   of: ({ rates }) => readingOf(rates.outputTokensPerSecond),
   ofRun: ({ rates }) => rates.outputTokensPerSecond,
+  parts: ({ tokensPerSecondByPart }) => tokensPerSecondByPart,
 };
 
 const TOKENS_PER_OFFERED: JudgedMetric = {
@@ -70,6 +73,10 @@ const TOKENS_PER_OFFERED: JudgedMetric = {
   better: "higher",
   of: ({ tokens, accounting }) => readingOf(perOffered(tokens.outputTotal, accounting.offered)),
   ofRun: ({ tokens, accounting }) => perOffered(tokens.outputTotal, accounting.offered),
+  requests: {
+    column: ({ account, outputTokens }) => outputTokens.map((count, at) => (account[at] === COMPLETED ? count : 0)),
+    share: undefined,
+  },
 };
 
 function perOffered(total: number | undefined, offered: number): number | undefined {

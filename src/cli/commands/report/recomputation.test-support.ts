@@ -156,15 +156,19 @@ export function expectCell(cell: string, value: number, slack = 0): void {
   expect(Math.abs(written - value), `"${cell}" should be ${value}`).toBeLessThanOrEqual(allowed);
 }
 
-/** Tokens that fell into the window, taken to come evenly between the first and the last. */
-export function tokensInWindow({ firstContentNs, lastContentNs, outputTokens }: Line): number {
+/** Tokens that fell into the window, or a part of it, taken to come evenly between the first and the last. */
+export function tokensInWindow(
+  { firstContentNs, lastContentNs, outputTokens }: Line,
+  from: number = START,
+  to: number = END,
+): number {
   if (firstContentNs === undefined || lastContentNs === undefined) return 0;
   const before = (ns: number): number => {
     if (ns <= firstContentNs) return 0;
     if (ns > lastContentNs) return outputTokens;
     return 1 + ((outputTokens - 1) * (ns - firstContentNs)) / (lastContentNs - firstContentNs);
   };
-  return before(END) - before(START);
+  return before(to) - before(from);
 }
 
 /** How many requests each worker had at a time, and for how long, by walking through the window. */

@@ -67,7 +67,7 @@ function ofRuns(arm: string, level: string, of: (all: readonly Line[]) => number
 }
 
 function tokensPerSecond(arm: string, level: string): number {
-  return mean(ofRuns(arm, level, (all) => sum(all.map(tokensInWindow)) / 10));
+  return mean(ofRuns(arm, level, (all) => sum(all.map((line) => tokensInWindow(line))) / 10));
 }
 
 function byLevel(table: ReadTable, level: string): Record<string, string> {
@@ -178,6 +178,7 @@ describe("the judgements of a report, from the records alone", () => {
       const effect = (left: (line: Line) => boolean): number => share("kv", left) - share("rr", left);
       const { low, high } = intervalOf(effect);
       expectNumbers(saidOf(row["within the SLO"]), [100 * effect(() => true), 100 * low, 100 * high]);
+      expectNumbers(saidOf(row["tokens/s"]), tokensDifference(level));
     }
   });
 
@@ -233,7 +234,7 @@ describe("the judgements of a report, from the records alone", () => {
       ] as const) {
         expectCell(row[title], apart(ofRuns(arm, level, (all) => percentile(completed(windowOf(all), of), share))));
       }
-      expectCell(row["Tokens/s"], apart(ofRuns(arm, level, (all) => sum(all.map(tokensInWindow)))));
+      expectCell(row["Tokens/s"], apart(ofRuns(arm, level, (all) => sum(all.map((line) => tokensInWindow(line))))));
       const shares = ofRuns(arm, level, (all) => windowOf(all).filter(isCompleted).length / windowOf(all).length);
       expectCell(row["Completed"], apart(shares));
     });
@@ -346,12 +347,37 @@ function intervalOf(effect: (left: (line: Line) => boolean) => number): { low: n
   const without = RUNS.flatMap((run) =>
     Array.from({ length: 10 }, (_, tenth) => effect((line) => tenthOf(line) !== `run-${run} ${tenth}`)),
   );
+  return intervalAround(
+    effect(() => true),
+    without,
+  );
+}
+
+/** Tokens per second: what fell into each tenth of each run, that tenth of time left out of both arms. */
+function tokensDifference(level: string): number[] {
+  const tenths = (arm: string): number[] =>
+    RUNS.flatMap((run) =>
+      Array.from({ length: 10 }, (_, tenth) =>
+        sum(
+          report
+            .all(arm, level, run)
+            .map((line) => tokensInWindow(line, START + tenth * 1e9, START + (tenth + 1) * 1e9)),
+        ),
+      ),
+    );
+  const [kv, rr] = [tenths("kv"), tenths("rr")];
+  const without = kv.map((value, at) => Math.log((sum(kv) - value) / (sum(rr) - rr[at])));
+  const effect = Math.log(sum(kv) / sum(rr));
+  const { low, high } = intervalAround(effect, without);
+  return [effect, low, high].map((value) => 100 * (Math.exp(value) - 1));
+}
+
+function intervalAround(all: number, without: readonly number[]): { low: number; high: number } {
   const influences = without.map((value) => (without.length - 1) * (mean(without) - value));
   const error = (values: readonly number[]): number =>
     Math.sqrt(sum(values.map((value) => value ** 2)) / (values.length * (values.length - 1)));
   const perRun = RUNS.map((_, at) => mean(influences.slice(10 * at, 10 * at + 10)));
   const quantile = 0.95 / Math.sqrt(2 * 0.975 * 0.025);
   const half = quantile * Math.max(error(influences), error(perRun));
-  const all = effect(() => true);
   return { low: all - half, high: all + half };
 }

@@ -172,7 +172,10 @@ describe("the tables of a report, from the records alone", () => {
       const completions = (run: readonly Line[]): number =>
         run.filter(({ account, endNs }) => account === "completed" && endNs! >= START && endNs! < END).length;
       expectCell(row["Served/s in the window"], mean(runs.map((run) => completions(run) / 10)));
-      expectCell(row["Tokens/s in the window"], mean(runs.map((run) => sum(run.map(tokensInWindow)) / 10)));
+      expectCell(
+        row["Tokens/s in the window"],
+        mean(runs.map((run) => sum(run.map((line) => tokensInWindow(line))) / 10)),
+      );
       const known = (field: "predictedCachedTokens" | "observedCachedTokens"): number => {
         const told = records.filter((line) => line[field] !== "unavailable");
         return (

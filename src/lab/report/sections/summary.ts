@@ -44,8 +44,8 @@ function linesOf({ levels, arm, baseline }: ArmComparison, column: LevelColumn):
   const tokens = gains(tokensPerSecond, 1);
   const reasons = leftOut(levels, column);
   // Where no level is left, a gain is not a number that could not be had but one that would mislead.
-  const said = (text: string): string =>
-    compared.length > 0 || reasons.length === 0 ? text : `${NOTHING}, ${reasons.map(({ why }) => why).join(", ")}`;
+  const said = (gain: string): string =>
+    compared.length > 0 || reasons.length === 0 ? gain : `${NOTHING}, ${reasons.map(({ why }) => why).join(", ")}`;
   return [
     ...(compared.length === 0 || reasons.length === 0
       ? []
