@@ -61,6 +61,27 @@ describe("a difference and its noise", () => {
     expect(chance).toBeLessThan(1e-6);
   });
 
+  test("from counts in a single run with records too: a burst of refusals is no accident of its tenth", () => {
+    const ids = new IdNumbers();
+    const arm = (name: string, refused: number): ArmAtLevel => {
+      const records = Array.from({ length: 500 }, (_, at) =>
+        requestRecord({
+          id: String(at),
+          intendedNs: at * 2e6,
+          endNs: at * 2e6 + 1,
+          promptTokens: 10,
+          account: at >= 250 && at < 250 + refused ? "shed" : "completed",
+        }),
+      );
+      const evidence = [collectEvidence(records, { startNs: 0, endNs: 1e9, drainNs: 1e9 }, {}, ids)];
+      return { ...groupOf(cellOf(name, { accounting: accountingOf(500 - refused, 500) })), evidence };
+    };
+    const { chance, change, noise } = differenceOf(metric("completedShare"), arm("kv", 0), arm("kv-shed", 95));
+    expect(noise).toBe("counts");
+    expect(change).toBeCloseTo(-0.19);
+    expect(chance).toBeLessThan(1e-6);
+  });
+
   test("what only one arm reached is as sure as the counts behind it", () => {
     const cell = (completed: number, p95: number): ArmAtLevel =>
       groupOf(

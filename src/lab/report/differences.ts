@@ -77,7 +77,15 @@ interface Noise {
 
 function noiseOf(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
   const counted = metric.name === "completedShare" ? byCounts(baseline, arm) : undefined;
-  return byParts(metric, baseline, arm) ?? counted ?? byRuns(metric, baseline, arm) ?? byRanges(metric, baseline, arm);
+  // Tenths of a single run would leave a fifth of all requests lost unshown, and what is left would then be judged.
+  const isSingle = baseline.cells.length < 2 || arm.cells.length < 2;
+  return (
+    (isSingle ? counted : undefined) ??
+    byParts(metric, baseline, arm) ??
+    counted ??
+    byRuns(metric, baseline, arm) ??
+    byRanges(metric, baseline, arm)
+  );
 }
 
 function byParts(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
