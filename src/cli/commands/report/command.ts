@@ -36,7 +36,10 @@ export function reportCommand(terminal: Terminal): Command {
     .option("--baseline <arm>", "the arm that others are held against; round-robin unless told")
     .option("--slo <limits>", "limits in ms, such as ttft=600,tpot=60, in place of the run's own", readSlo)
     .option("--baselines <file>", "also write the baselines that the live page shows")
-    .option("--aiperf", "also write AIPerf's files of every cell, below aiperf/")
+    .option(
+      "--aiperf",
+      "also write AIPerf's files of every cell, below aiperf/; of runs that repeat one another, of the first",
+    )
     .option("--json", "print what was written and the verdicts as JSON")
     .helpOption("-h, --help", "print this help")
     .addHelpText(

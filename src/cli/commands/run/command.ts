@@ -60,7 +60,10 @@ export function runCommand(terminal: Terminal): Command {
       "write results.json, provenance.json and records.jsonl.gz there; goes on with a run cut short",
     )
     .option("--fresh", "run cells again that an earlier run in that folder has finished")
-    .option("--aiperf", "also write AIPerf's files of every cell, below aiperf/ in that folder")
+    .option(
+      "--aiperf",
+      "also write AIPerf's files of every cell, below aiperf/ in that folder; of runs that repeat one another, of the first",
+    )
     .option("--plan", "print the memory plan and run nothing")
     .option("--compare-published", "print the preset's published table beside the results")
     .option("--levels <list>", "only these levels, such as 60,120", numberList("--levels"))
