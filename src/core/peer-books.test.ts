@@ -9,8 +9,8 @@ function placed(request: string, replica = "a"): PeerNews {
   return { kind: "placed", request, replica, promptTokens: 32, cachedTokens: 16, sequence: SEQUENCE };
 }
 
-function fixture(): { router: Router; books: PeerBooks } {
-  const router = new Router(createPolicy("least-loaded"), { blockTokens: 16, maxReplicas: 2, maxBlocks: 1024 });
+function fixture(maxReplicas = 2): { router: Router; books: PeerBooks } {
+  const router = new Router(createPolicy("least-loaded"), { blockTokens: 16, maxReplicas, maxBlocks: 1024 });
   router.addReplica({ worker: "a" }, { replayDepth: 0, snapshot: true });
   router.addReplica({ worker: "b" }, { replayDepth: 0, snapshot: true });
   return { router, books: new PeerBooks(router) };
@@ -37,6 +37,19 @@ describe("books of what peers have placed", () => {
     expect(router.index.match(SEQUENCE, 2).cached[0]).toBe(2);
     const [effect] = router.offer({ id: "own", promptTokens: 32, sequence: Uint32Array.of(9, 9), blocks: 1 }, 1);
     expect(effect).toMatchObject({ kind: "place", replica: 1 });
+  });
+
+  test("what a peer has heard answered is expected of a worker without events, and of no other", () => {
+    const { router, books } = fixture(3);
+    const silent = router.addReplica({ worker: "c", kvBlocks: 100 });
+    const kept = Uint32Array.of(1, 2, 3, 4, 5, 6);
+    for (const replica of ["a", "c"]) {
+      books.hear("other", placed(replica, replica), 0);
+      books.hear("other", { kind: "first-token", request: replica }, 1);
+      books.hear("other", { kind: "ended", request: replica, kept }, 2);
+    }
+    expect(router.index.match(kept, 3).cached[0]).toBe(2);
+    expect(router.index.match(kept, 3).cached[silent]).toBe(3);
   });
 
   test("ids of peers are nobody else's", () => {

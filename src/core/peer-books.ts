@@ -15,7 +15,15 @@ export type PeerNews =
     }
   | { readonly kind: "first-token"; readonly request: string }
   | { readonly kind: "grew"; readonly request: string; readonly tokens: number }
-  | { readonly kind: "ended"; readonly request: string };
+  | {
+      readonly kind: "ended";
+      readonly request: string;
+      /** Sequence hashes of what a replica without events must hold now, where its answer was heard. */
+      readonly kept?: Uint32Array | undefined;
+    };
+
+/** What of a router peers' requests are entered into. */
+type SharedBooks = Pick<Router, "load" | "index" | "fleet" | "indexState">;
 
 /**
  * Keeps a router's books of what its peers have placed, so that several in front of one fleet do not all find the same worker
@@ -23,10 +31,10 @@ export type PeerNews =
  * passed over, and what falls silent expires like any other load.
  */
 export class PeerBooks {
-  readonly #router: Pick<Router, "load" | "index" | "fleet">;
+  readonly #router: SharedBooks;
   readonly #requests = new Map<string, Set<string>>();
 
-  constructor(router: Pick<Router, "load" | "index" | "fleet">) {
+  constructor(router: SharedBooks) {
     this.#router = router;
   }
 
@@ -63,7 +71,7 @@ export class PeerBooks {
     else if (!requests.has(id)) return;
     else if (news.kind === "first-token") load.firstToken(nowNs, id);
     else if (news.kind === "grew") load.grew(nowNs, id, news.tokens);
-    else this.#ended(id, requests, nowNs);
+    else this.#ended(id, requests, nowNs, news.kept);
   }
 
   /** A peer is gone: what it had in flight is, too. */
@@ -89,9 +97,12 @@ export class PeerBooks {
     requests.add(id);
   }
 
-  #ended(id: string, requests: Set<string>, nowNs: Nanoseconds): void {
+  #ended(id: string, requests: Set<string>, nowNs: Nanoseconds, kept?: Uint32Array): void {
+    const { load, index } = this.#router;
     requests.delete(id);
-    this.#router.load.ended(nowNs, id);
+    const replica = load.ended(nowNs, id)?.replica;
+    if (kept === undefined || replica === undefined || this.#router.indexState(replica) !== "approximate") return;
+    index.expect(replica, kept, kept.length / 2, nowNs);
   }
 
   #requestsOf(peer: string): Set<string> {

@@ -1,5 +1,6 @@
 import type { Clock } from "../core/clock.ts";
 import type { Place } from "../core/effects.ts";
+import type { Ending } from "../core/open-request.ts";
 import { PeerBooks, type PeerNews } from "../core/peer-books.ts";
 import type { RoutedRequest } from "../core/routed-request.ts";
 import type { Router } from "../core/router.ts";
@@ -120,9 +121,10 @@ export class PeerSharing implements RequestObserver {
     this.#growth.set(id, (this.#growth.get(id) ?? 0) + tokens);
   }
 
-  ended(id: string): void {
+  ended(id: string, { kept }: Ending): void {
     this.#growth.delete(id);
-    if (this.#own.delete(id)) this.#add({ kind: "ended", request: id });
+    if (this.#own.delete(id))
+      this.#add({ kind: "ended", request: id, kept: kept?.sequence.subarray(0, 2 * kept.blocks) });
   }
 
   /** Says goodbye, so that nobody counts on what this gateway had. */

@@ -20,7 +20,7 @@ export interface RequestObserver {
   firstToken(id: string): void;
   grew(id: string, tokens: number): void;
   /** An attempt has ended; it is placed again if it was not the last. */
-  ended(id: string): void;
+  ended(id: string, ending: Ending): void;
 }
 
 /** Where the time of a routing decision went: up to the policy, in the policy, and after it. */
@@ -107,7 +107,7 @@ export class RouterDriver {
 
   /** Reports an end; true if it was final, false if the router tries again, keeps the request waiting or turned it away. */
   ended(id: string, ending: Ending): boolean {
-    this.#options.observer?.ended(id);
+    this.#options.observer?.ended(id, ending);
     const { continuation } = ending;
     const open = this.#requests.get(id);
     // Whoever watches is told of the prompt that is placed from now on.

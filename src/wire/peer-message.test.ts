@@ -16,6 +16,7 @@ const news = fc.oneof(
   fc.record({ kind: fc.constant("first-token" as const), request: name }),
   fc.record({ kind: fc.constant("grew" as const), request: name, tokens: fc.nat() }),
   fc.record({ kind: fc.constant("ended" as const), request: name }),
+  fc.record({ kind: fc.constant("ended" as const), request: name, kept: sequence }),
 );
 
 const message: fc.Arbitrary<PeerMessage> = fc.record({
@@ -54,7 +55,7 @@ describe("what gateways tell each other", () => {
   });
 
   test("of another version is told from what is damaged", () => {
-    const json = new TextEncoder().encode(JSON.stringify({ version: 2, anything: true }));
+    const json = new TextEncoder().encode(JSON.stringify({ version: 1, anything: true }));
     expect(decodePeerMessage(Uint8Array.of(json.length, 0, 0, 0, ...json))).toEqual({ problem: "other-version" });
   });
 

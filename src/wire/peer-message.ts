@@ -25,7 +25,7 @@ export type DecodedPeerMessage =
   | { readonly message?: undefined; readonly problem: "malformed" | "other-version" };
 
 /** Gateways of another version are not understood; a change of anything below is another version. */
-const VERSION = 1;
+const VERSION = 2;
 const KINDS: ReadonlySet<unknown> = new Set<PeerMessage["kind"]>(["news", "known", "alive", "hello", "leaving"]);
 /** Of longer prompts the beginning is told: it is what others can share. */
 const MOST_BLOCKS = 8192;
@@ -39,7 +39,7 @@ export function encodePeerMessage({ from, blockTokens, kind, news, open }: PeerM
   const json = encoder.encode(
     JSON.stringify({ version: VERSION, from, blockTokens, kind, open, news: news.map(written) }),
   );
-  const sequences = news.flatMap((one) => (one.kind === "placed" ? [told(one.sequence)] : []));
+  const sequences = news.flatMap((one) => hashesOf(one) ?? []);
   const hashBytes = sequences.reduce((sum, sequence) => sum + 4 * sequence.length, 0);
   const bytes = new Uint8Array(LENGTH_BYTES + json.length + hashBytes);
   const view = new DataView(bytes.buffer);
@@ -76,13 +76,18 @@ const MALFORMED = { problem: "malformed" } as const;
 function written(news: PeerNews): readonly unknown[] {
   const { kind, request } = news;
   if (kind === "grew") return [kind, request, news.tokens];
-  if (kind !== "placed") return [kind, request];
-  const { replica, promptTokens, cachedTokens, sequence } = news;
-  return [kind, request, replica, promptTokens, cachedTokens, told(sequence).length / 2];
+  const hashes = hashesOf(news);
+  if (hashes === undefined) return [kind, request];
+  const blocks = hashes.length / 2;
+  if (kind !== "placed") return [kind, request, blocks];
+  const { replica, promptTokens, cachedTokens } = news;
+  return [kind, request, replica, promptTokens, cachedTokens, blocks];
 }
 
-function told(sequence: Uint32Array): Uint32Array {
-  return sequence.subarray(0, 2 * MOST_BLOCKS);
+/** The hashes that are told with news, if any are. */
+function hashesOf(news: PeerNews): Uint32Array | undefined {
+  const all = news.kind === "placed" ? news.sequence : news.kind === "ended" ? news.kept : undefined;
+  return all?.subarray(0, 2 * MOST_BLOCKS);
 }
 
 /** Undefined unless all of it can be read, and nothing is left over. */
@@ -98,8 +103,12 @@ function readNews(entries: readonly unknown[], hashes: HashReader): PeerNews[] |
 
 function readOne([kind, request, ...rest]: readonly unknown[], hashes: HashReader): PeerNews | undefined {
   if (!isName(request)) return undefined;
-  if (kind === "first-token" || kind === "ended") return { kind, request };
+  if (kind === "first-token" || (kind === "ended" && rest.length === 0)) return { kind, request };
   if (kind === "grew") return isCount(rest[0]) ? { kind, request, tokens: rest[0] } : undefined;
+  if (kind === "ended") {
+    const kept = isCount(rest[0]) ? hashes.take(rest[0]) : undefined;
+    return kept === undefined ? undefined : { kind, request, kept };
+  }
   const [replica, promptTokens, cachedTokens, blocks] = rest;
   if (kind !== "placed" || !isName(replica) || !isCount(promptTokens)) return undefined;
   const sequence = isCount(blocks) ? hashes.take(blocks) : undefined;

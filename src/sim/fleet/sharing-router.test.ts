@@ -41,3 +41,15 @@ test("what has ended is no load any more, for anybody", () => {
   router.tick(3000);
   expect(routers.map(({ load }) => load.size)).toEqual([0, 0]);
 });
+
+test("an answer that one has heard is expected by all, where engines tell nothing", () => {
+  const routers = routersOf(2);
+  const router = new SharingRouter(routers, DELAY_NS);
+  router.addReplica({ worker: "a", kvBlocks: 100 });
+  const kept = { sequence: Uint32Array.of(1, 2, 3, 4, 5, 6), blocks: 3 };
+  router.offer({ id: "request", promptTokens: 32, sequence: kept.sequence, blocks: 2 }, 0);
+  router.firstToken("request", 1);
+  router.ended("request", { outcome: "completed", kept }, 2);
+  router.tick(1000);
+  expect(routers.map(({ index }) => index.match(kept.sequence, 3).cached[0])).toEqual([3, 3]);
+});

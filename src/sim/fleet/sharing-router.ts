@@ -68,7 +68,8 @@ export class SharingRouter implements FleetRouter {
   }
 
   ended(id: string, ending: Ending, nowNs: Nanoseconds): Effect[] {
-    this.#tell(this.#at(id), { kind: "ended", request: id }, nowNs);
+    const kept = ending.kept?.sequence.subarray(0, 2 * ending.kept.blocks);
+    this.#tell(this.#at(id), { kind: "ended", request: id, kept }, nowNs);
     const effects = this.#one(id, nowNs, (router) => router.ended(id, ending, nowNs));
     if (!this.#routers[this.#at(id)].isOpen(id)) this.#requests.delete(id);
     return effects;
