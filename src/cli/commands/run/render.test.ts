@@ -19,10 +19,17 @@ const SHED: Fate = {
   shedReason: { code: "overloaded", knob: "prefillTokens", value: 9, threshold: 7, retryAfterMs: 1, message: "9 of 7" },
 };
 
-/** A run of an arm in which these requests do not complete, and one does. */
+/** A run of an arm in which these requests do not complete, and one does; each run takes its own time. */
 function runOf(run: number, ...fates: readonly Fate[]): CellResult {
   const records = [{}, ...fates].map((fate, at) =>
-    requestRecord({ id: String(at), intendedNs: at, promptTokens: 9, account: "completed", endNs: at + 9, ...fate }),
+    requestRecord({
+      id: String(at),
+      intendedNs: at,
+      promptTokens: 9,
+      account: "completed",
+      endNs: run * 1e6 + at,
+      ...fate,
+    }),
   );
   return buildCell({
     arm: "rr",
