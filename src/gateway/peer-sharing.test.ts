@@ -80,6 +80,13 @@ describe("gateways that tell each other of their requests", () => {
     const depth = ({ router }: SharingGateway): number =>
       router.index.match(Uint32Array.of(9, 9, 8, 8), 2).cached[router.fleet.find(worker)!];
     expect([depth(two), depth(odd)]).toEqual([2, 0]);
+    const kept = { sequence: Uint32Array.of(9, 9, 8, 8, 7, 7), blocks: 3 };
+    one.decider.firstToken("x");
+    one.decider.ended("x", { outcome: "completed", kept });
+    await vi.waitFor(() => expect([two, odd].map(({ router }) => router.load.size)).toEqual([0, 0]));
+    const withAnswer = ({ router }: SharingGateway): number =>
+      router.index.match(kept.sequence, 3).cached[router.fleet.find(worker)!];
+    expect([one, two, odd].map(withAnswer)).toEqual([3, 3, 0]);
   });
 
   test("place what waits as soon as another's request has ended", async () => {

@@ -217,5 +217,6 @@ export class PeerSharing implements RequestObserver {
 
 /** Hashes of blocks of another size match nothing here. */
 function withoutHashes(news: PeerNews): PeerNews {
-  return news.kind === "placed" ? { ...news, sequence: new Uint32Array(0) } : news;
+  if (news.kind === "placed") return { ...news, sequence: new Uint32Array(0) };
+  return news.kind === "ended" ? { ...news, kept: undefined } : news;
 }
