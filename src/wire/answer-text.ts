@@ -25,8 +25,10 @@ export class AnswerText {
   /** Takes the text out of whole events, or out of a whole answer. */
   add(events: Uint8Array): void {
     const bytes = bufferOf(events);
+    // A character for every byte: looking for a key in a string takes a tenth of the time it takes in a buffer.
+    const text = bytes.toString("latin1");
     const key = this.#key;
-    for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at)) {
+    for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at)) {
       at += key.length;
       while (bytes[at] === SPACE) at++;
       if (bytes[at] !== QUOTE) continue;
@@ -72,12 +74,12 @@ const BESIDE_TEXT: readonly (readonly [key: string, opening: number, empty: numb
 
 /** Whether events or a whole answer have thoughts or calls of tools in them. */
 export function saysMoreThanText(events: Uint8Array): boolean {
-  const bytes = bufferOf(events);
+  const text = bufferOf(events).toString("latin1");
   return BESIDE_TEXT.some(([key, opening, empty]) => {
-    for (let at = bytes.indexOf(key); at >= 0; at = bytes.indexOf(key, at)) {
+    for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at)) {
       at += key.length;
-      while (bytes[at] === SPACE) at++;
-      if (bytes[at] === opening && bytes[at + 1] !== empty) return true;
+      while (text.charCodeAt(at) === SPACE) at++;
+      if (text.charCodeAt(at) === opening && text.charCodeAt(at + 1) !== empty) return true;
     }
     return false;
   });
