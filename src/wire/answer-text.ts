@@ -75,6 +75,8 @@ const BESIDE_TEXT: readonly (readonly [key: string, opening: number, empty: numb
 /** Whether events or a whole answer have thoughts or calls of tools in them. */
 export function saysMoreThanText(events: Uint8Array): boolean {
   const text = bufferOf(events).toString("latin1");
+  // What all the keys have in them is looked for first: nearly always there is none.
+  if (!text.includes("reasoning") && !text.includes("_call")) return false;
   return BESIDE_TEXT.some(([key, opening, empty]) => {
     for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at)) {
       at += key.length;
