@@ -109,8 +109,9 @@ export class Generation {
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
     const answered = this.#answeredPrompt(wanted, salted.body);
     const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
-    const continuity = isContinued ? { continuity: new StreamContinuity({ ...answered, asksUsage }) } : {};
-    return { prepared: { ...prepared, ...continuity }, hearing: () => new HeardAnswer(answered) };
+    const hearing = (): HeardAnswer => new HeardAnswer(answered);
+    if (!isContinued) return { prepared, hearing };
+    return { prepared: { ...prepared, continuity: new StreamContinuity({ ...answered, asksUsage }) }, hearing };
   }
 
   #isToBeContinued(headers: IncomingHttpHeaders): boolean {

@@ -1,6 +1,6 @@
 import { fullBlocks, sequenceHashes } from "../core/hash.ts";
 import type { KeptBlocks } from "../core/open-request.ts";
-import { AnswerText, saysMoreThanText } from "../wire/answer-text.ts";
+import { AnswerText, charactersOf, saysMoreThanText } from "../wire/answer-text.ts";
 import { joiningObstacle } from "../wire/openai-continuation.ts";
 import { type AnsweredPrompt, withAnswer } from "./answered-prompt.ts";
 
@@ -8,7 +8,7 @@ import { type AnsweredPrompt, withAnswer } from "./answered-prompt.ts";
 const END_OF_THOUGHT = "</think>";
 
 /** Events are gathered before they are looked at: one by one, looking at them would cost more than passing them on. */
-const GATHERED_BYTES = 16 * 1024;
+const GATHERED_BYTES = 8 * 1024;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
@@ -57,7 +57,8 @@ export class HeardAnswer {
   #listen(): void {
     const bytes = this.#heard.subarray(0, this.#heardBytes);
     this.#heardBytes = 0;
-    if (saysMoreThanText(bytes)) this.#text = undefined;
-    else this.#text?.add(bytes);
+    const characters = charactersOf(bytes);
+    if (saysMoreThanText(characters)) this.#text = undefined;
+    else this.#text?.add(bytes, characters);
   }
 }

@@ -22,11 +22,9 @@ export class AnswerText {
     this.#key = KEYS[kind];
   }
 
-  /** Takes the text out of whole events, or out of a whole answer. */
-  add(events: Uint8Array): void {
+  /** Takes the text out of whole events, or out of a whole answer; `text` are their characters where somebody has them. */
+  add(events: Uint8Array, text: string = charactersOf(events)): void {
     const bytes = bufferOf(events);
-    // A character for every byte: looking for a key in a string takes a tenth of the time it takes in a buffer.
-    const text = bytes.toString("latin1");
     const key = this.#key;
     for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at)) {
       at += key.length;
@@ -72,9 +70,13 @@ const BESIDE_TEXT: readonly (readonly [key: string, opening: number, empty: numb
   ['"function_call":', OPEN_BRACE, -1],
 ];
 
-/** Whether events or a whole answer have thoughts or calls of tools in them. */
-export function saysMoreThanText(events: Uint8Array): boolean {
-  const text = bufferOf(events).toString("latin1");
+/** A character for every byte: looking for a key in a string takes a fraction of the time it takes in a buffer. */
+export function charactersOf(events: Uint8Array): string {
+  return bufferOf(events).toString("latin1");
+}
+
+/** Whether events or a whole answer, a character for every byte, have thoughts or calls of tools in them. */
+export function saysMoreThanText(text: string): boolean {
   // What all the keys have in them is looked for first: nearly always there is none.
   if (!text.includes("reasoning") && !text.includes("_call")) return false;
   return BESIDE_TEXT.some(([key, opening, empty]) => {
