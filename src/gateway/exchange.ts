@@ -113,7 +113,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#sentMs = undefined;
     this.#hasBegun = false;
     this.#hasToken = false;
-    this.#attempt = new Attempt(this, outgoing);
+    const { dropsUsage } = outgoing;
+    this.#attempt = new Attempt(this, { dropsUsage, listener: this.#heard?.listener });
     // Rank 0 is named too: an engine that is told nothing chooses a rank by itself.
     const { headers: given } = outgoing;
     const headers = dpRank === undefined ? given : { ...given, "x-data-parallel-rank": String(dpRank) };
@@ -146,7 +147,6 @@ export class Exchange implements DecidedRequest, AttemptListener {
     const nowMs = performance.now();
     this.#lastChunkMs = nowMs;
     if (events.length === 0) return true;
-    this.#heard?.hear(events);
     this.#hasBegun = true;
     if (!response.headersSent) {
       response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });

@@ -7,7 +7,7 @@ import { MemoryEventPlane } from "../planes/event/memory.ts";
 import type { EventPlane } from "../planes/event/types.ts";
 import { InlineTokens } from "../planes/tokens/inline.ts";
 import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
-import { SSE_DONE, sseEvent } from "../wire/sse.ts";
+import { SSE_DONE, SseScanner, sseEvent } from "../wire/sse.ts";
 import { HeardAnswer } from "./heard-answer.ts";
 import { LocalDecider } from "./local-decider.ts";
 import { type Script, scriptedWorker } from "./scripted-worker.test-support.ts";
@@ -32,6 +32,11 @@ function heard(body: object = {}): HeardAnswer {
   return new HeardAnswer({ kind: "chat", body: asked, identity: {}, tokens: TOKENS, blockTokens: BLOCK_TOKENS });
 }
 
+function hearStream(answer: HeardAnswer, ...events: readonly string[]): void {
+  const scanner = new SseScanner({ listener: answer.listener });
+  for (const event of events) scanner.relay(bytes(event));
+}
+
 function bytes(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
@@ -39,7 +44,7 @@ function bytes(text: string): Uint8Array {
 describe("an answer that is heard", () => {
   test("is kept with its prompt as the next turn brings them back, but for the last token", () => {
     const answer = heard();
-    for (const word of WORDS) answer.hear(bytes(delta({ content: word })));
+    hearStream(answer, ...WORDS.map((content) => delta({ content })));
     const kept = answer.keptBlocks();
     const computed = tokensOf([QUESTION, ANSWER], true).length - 1;
     expect(kept?.blocks).toBe(Math.floor(computed / BLOCK_TOKENS));
@@ -49,7 +54,7 @@ describe("an answer that is heard", () => {
 
   test("is the same in one piece", () => {
     const streamed = heard();
-    for (const word of WORDS) streamed.hear(bytes(delta({ content: word })));
+    hearStream(streamed, ...WORDS.map((content) => delta({ content })));
     const whole = heard();
     whole.hear(bytes(JSON.stringify({ choices: [{ index: 0, message: ANSWER, finish_reason: "stop" }], usage: {} })));
     expect(whole.keptBlocks()).toEqual(streamed.keptBlocks());
@@ -60,23 +65,28 @@ describe("an answer that is heard", () => {
     ["thoughts under their other name", delta({ reasoning: "hm" }) + delta({ content: "yes" })],
     ["thoughts inside the text", delta({ content: "<think>hm</think>" }) + delta({ content: "yes" })],
     ["calls of tools", delta({ content: "let me see" }) + delta({ tool_calls: [{ index: 0, id: "call" }] })],
+    ["calls in the event of a text", delta({ content: "let me see", tool_calls: [{ index: 0, id: "call" }] })],
+    ["a call of a function", delta({ function_call: { name: "look" } })],
     ["nothing", delta({ role: "assistant", content: "" })],
   ])("is not kept with %s in it, which templates bring back in their own way", (_, events) => {
     const answer = heard();
-    answer.hear(bytes(events));
+    hearStream(answer, events);
     expect(answer.keptBlocks()).toBeUndefined();
   });
 
   test("is kept where engines write down that there were no thoughts and no calls", () => {
     const answer = heard();
-    answer.hear(bytes(delta({ content: "yes of course", reasoning_content: null, reasoning: "", tool_calls: [] })));
+    hearStream(
+      answer,
+      delta({ content: "yes of course", reasoning_content: null, reasoning: "", tool_calls: [], function_call: null }),
+    );
     expect(answer.keptBlocks()).toBeDefined();
   });
 
   test("is not kept where there are several, or where its prompt is cut", () => {
     for (const body of [{ n: 2 }, { truncate_prompt_tokens: 5 }]) {
       const answer = heard(body);
-      answer.hear(bytes(delta({ content: "yes" })));
+      hearStream(answer, delta({ content: "yes" }));
       expect(answer.keptBlocks()).toBeUndefined();
     }
   });

@@ -3,7 +3,7 @@ import type { Dispatcher } from "undici";
 import type { Upstream } from "../planes/request/types.ts";
 import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
-import { SseScanner } from "../wire/sse.ts";
+import { SseScanner, type SseScannerOptions } from "../wire/sse.ts";
 
 /** A response that was read to its end before anything of it went to the client. */
 export interface WholeResponse {
@@ -63,7 +63,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isOver = false;
   #lingering: NodeJS.Timeout | undefined;
 
-  constructor(listener: AttemptListener, options: { readonly dropsUsage: boolean } = { dropsUsage: false }) {
+  constructor(listener: AttemptListener, options: SseScannerOptions = {}) {
     this.#listener = listener;
     this.#scanner = new SseScanner(options);
   }

@@ -2,11 +2,12 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Clock, Nanoseconds } from "../core/clock.ts";
 import { type RequestRecord, requestRecord, UNAVAILABLE } from "../core/request-record.ts";
+import { tellContent } from "../wire/answer-content.ts";
+import { AnswerText } from "../wire/answer-text.ts";
 import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner } from "../wire/sse.ts";
 import type { WorkloadRequest } from "../workload/request.ts";
-import { AnswerText } from "../wire/answer-text.ts";
 import { brokenOutcome, COMPLETED, failedOutcome, type Outcome, refusedOutcome } from "./outcome.ts";
 import type { WrittenPrompt } from "./types.ts";
 
@@ -28,7 +29,7 @@ const ROOM = 64;
 export class Flight implements Dispatcher.DispatchHandler {
   readonly request: WorkloadRequest;
   readonly #listener: FlightListener;
-  readonly #scanner = new SseScanner();
+  readonly #scanner: SseScanner;
   readonly #text: AnswerText | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #isOver = false;
@@ -48,6 +49,7 @@ export class Flight implements Dispatcher.DispatchHandler {
     this.request = request;
     this.#listener = listener;
     this.#text = needsText ? new AnswerText(kind) : undefined;
+    this.#scanner = new SseScanner({ listener: this.#text });
     this.#timesNs = new Float64Array(Math.min(request.outputTokens, ROOM * ROOM) + ROOM);
   }
 
@@ -96,7 +98,6 @@ export class Flight implements Dispatcher.DispatchHandler {
     const scanner = this.#scanner;
     const before = scanner.contentEvents;
     const events = scanner.relay(chunk);
-    this.#text?.add(events);
     const came = scanner.contentEvents - before;
     if (came > 0) this.#content(came, nowNs);
     if (scanner.hasError) this.#errorEvent ??= errorEventOf(events);
@@ -161,7 +162,7 @@ export class Flight implements Dispatcher.DispatchHandler {
     const { rest } = scanner;
     if (rest.length > 0) {
       const before = scanner.contentEvents;
-      this.#text?.add(scanner.finish());
+      scanner.finish();
       const came = scanner.contentEvents - before;
       if (came > 0) this.#content(came, this.#listener.clock.nowNs());
     }
@@ -176,7 +177,7 @@ export class Flight implements Dispatcher.DispatchHandler {
     if (this.#status !== 200) return refusedOutcome(this.#status, reply);
     this.#usage = usageOf(reply);
     if (this.#usage === undefined) return failedOutcome("the answer is neither a stream nor a completion", 200);
-    this.#text?.add(body);
+    if (this.#text !== undefined) tellContent(body, this.#text);
     this.#content(1, this.#listener.clock.nowNs());
     return COMPLETED;
   }

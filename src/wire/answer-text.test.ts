@@ -1,18 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SseScanner } from "./sse.ts";
+import { tellContent } from "./answer-content.ts";
 import { AnswerText } from "./answer-text.ts";
+import { SseScanner } from "./sse.ts";
 
 function event(content: string): string {
   return `data: ${JSON.stringify({ id: "x", choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
 }
 
 function gathered(bytes: Buffer, cuts: readonly number[]): string {
-  const scanner = new SseScanner();
   const text = new AnswerText("chat");
+  const scanner = new SseScanner({ listener: text });
   let from = 0;
   for (const cut of [...cuts, bytes.length].map((at) => Math.min(at, bytes.length)).sort((a, b) => a - b)) {
-    text.add(scanner.relay(bytes.subarray(from, cut)));
+    scanner.relay(bytes.subarray(from, cut));
     from = cut;
   }
   return JSON.parse(`"${text.toString()}"`) as string;
@@ -32,6 +33,17 @@ describe("the text of an answer", () => {
       fc.property(pieces, cuts, (said, at) => {
         const bytes = Buffer.from(`${said.map(event).join("")}data: [DONE]\n\n`);
         expect(gathered(bytes, at)).toBe(said.join(""));
+      }),
+    );
+  });
+
+  test("is the same in one piece, however long", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 10_000 }), (said) => {
+        const text = new AnswerText("completion");
+        tellContent(Buffer.from(JSON.stringify({ id: "x", choices: [{ index: 0, text: said }], usage: {} })), text);
+        expect(text.read()).toBe(said);
+        expect(text.isMoreThanText).toBe(false);
       }),
     );
   });

@@ -3,8 +3,9 @@
  *
  * A router forwards the bytes as they are and needs to know little of them: that content came, that the stream is whole,
  * and what the usage says. So the scanner looks for a handful of keys in the bytes and parses only the event with the
- * usage. A key inside a JSON string cannot be mistaken for one: its quotes are escaped there.
+ * usage.
  */
+import { type ContentListener, isContent, matches, valueAfter } from "./answer-content.ts";
 import { field, type TokenUsage, usageOf } from "./openai-usage.ts";
 
 /** Ends every stream that is whole. */
@@ -33,19 +34,14 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const SPACE = 0x20;
 const QUOTE = 0x22;
-const COLON = 0x3a;
 const OPEN_BRACE = 0x7b;
 const LETTER_C = 0x63;
 const LETTER_E = 0x65;
+const LETTER_F = 0x66;
 const LETTER_R = 0x72;
 const LETTER_T = 0x74;
 const LETTER_U = 0x75;
-const OPEN_BRACKET = 0x5b;
-const CLOSE_BRACKET = 0x5d;
 
-/** Keys whose non-empty string is content: chat, text completions, and the reasoning of engines that show it. */
-const CONTENT_KEYS: readonly Uint8Array[] = ["content", "text", "reasoning_content", "reasoning"].map(bytes);
-const TOOL_CALLS: Uint8Array = bytes("tool_calls");
 const USAGE: Uint8Array = bytes("usage");
 const ERROR: Uint8Array = bytes("error");
 const DATA: Uint8Array = bytes("data:");
@@ -56,6 +52,8 @@ const EMPTY: Uint8Array = new Uint8Array(0);
 export interface SseScannerOptions {
   /** Leaves out the event with nothing but the usage, for clients that did not ask for it. */
   readonly dropsUsage?: boolean;
+  /** Told what the stream says. */
+  readonly listener?: ContentListener | undefined;
 }
 
 /** Reads a stream chunk by chunk, wherever the chunks are cut. */
@@ -69,10 +67,12 @@ export class SseScanner {
   /** What the stream's usage said, where it said anything. */
   usage: TokenUsage | undefined;
   readonly #dropsUsage: boolean;
+  readonly #listener: ContentListener | undefined;
   #rest: Uint8Array = EMPTY;
 
   constructor(options: SseScannerOptions = {}) {
     this.#dropsUsage = options.dropsUsage ?? false;
+    this.#listener = options.listener;
   }
 
   /** The beginning of an event whose end has not come. */
@@ -123,6 +123,7 @@ export class SseScanner {
       this.isDone = true;
       return false;
     }
+    const listener = this.#listener;
     let hasContent = false;
     let isBareUsage = false;
     for (let at = start; at < end; at++) {
@@ -131,9 +132,11 @@ export class SseScanner {
       // By its first letter almost every string is none of the keys.
       switch (all[key]) {
         case LETTER_C:
+        case LETTER_F:
         case LETTER_R:
         case LETTER_T:
-          if (!hasContent && isContent(all, key)) hasContent = true;
+          // That an event has content is known by the first; who listens wants to hear of all.
+          if ((!hasContent || listener !== undefined) && isContent(all, key, listener)) hasContent = true;
           break;
         case LETTER_E:
           if (matches(all, key, ERROR) && valueAfter(all, key + ERROR.length) === OPEN_BRACE) this.hasError = true;
@@ -155,34 +158,6 @@ export class SseScanner {
     const choices = field(event, "choices");
     return Array.isArray(choices) && choices.length === 0;
   }
-}
-
-/** Whether a key at this place holds content: a string that is not empty, or calls of tools. */
-function isContent(all: Uint8Array, key: number): boolean {
-  for (const name of CONTENT_KEYS) {
-    if (!matches(all, key, name)) continue;
-    const value = valueStart(all, key + name.length);
-    return value > 0 && all[value] === QUOTE && all[value + 1] !== QUOTE;
-  }
-  if (!matches(all, key, TOOL_CALLS)) return false;
-  const value = valueStart(all, key + TOOL_CALLS.length);
-  return value > 0 && all[value] === OPEN_BRACKET && all[value + 1] !== CLOSE_BRACKET;
-}
-
-/** The byte a key's value begins with, or -1 if what was found is no key. */
-function valueAfter(all: Uint8Array, at: number): number {
-  const start = valueStart(all, at);
-  return start < 0 ? -1 : all[start];
-}
-
-function valueStart(all: Uint8Array, at: number): number {
-  if (all[at] !== QUOTE) return -1;
-  let next = at + 1;
-  while (all[next] === SPACE) next++;
-  if (all[next] !== COLON) return -1;
-  next++;
-  while (all[next] === SPACE) next++;
-  return next;
 }
 
 /** Where the event that starts at `from` ends, blank line included; 0 if it has not ended yet. */
@@ -207,11 +182,6 @@ function dataStart(all: Uint8Array, from: number, end: number): number {
     line = next + 1;
   }
   return -1;
-}
-
-function matches(all: Uint8Array, at: number, wanted: Uint8Array): boolean {
-  for (let i = 0; i < wanted.length; i++) if (all[at + i] !== wanted[i]) return false;
-  return true;
 }
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
