@@ -6,11 +6,12 @@ import { benchDecision } from "./decision-bench.ts";
 import { benchGateway } from "./gateway/bench.ts";
 import { benchIndex } from "./index-bench.ts";
 import { benchLoadgen } from "./loadgen/bench.ts";
+import { benchTicks } from "./ticks/bench.ts";
 import { benchTokenizer } from "./tokenizer/bench.ts";
 import { benchTwin } from "./twin/bench.ts";
 import { benchWorker } from "./worker/bench.ts";
 
-const BENCHES = ["index", "decision", "gateway", "loadgen", "tokenizer", "twin", "worker"];
+const BENCHES = ["index", "decision", "gateway", "loadgen", "ticks", "tokenizer", "twin", "worker"];
 
 process.exitCode = main();
 
@@ -52,6 +53,7 @@ function run(
   if (name === "gateway") return benchGateway(options);
   if (name === "loadgen") return benchLoadgen(options);
   if (name === "decision") return benchDecision(options);
+  if (name === "ticks") return benchTicks(options);
   if (name === "tokenizer") return benchTokenizer(options);
   if (name === "worker") return benchWorker(options);
   return benchTwin({ ...options, trace: options.trace ?? knownTrace(options.large) });

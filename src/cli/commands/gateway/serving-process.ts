@@ -1,5 +1,5 @@
 import type { Accounting } from "../../../core/accounts.ts";
-import { keepTicksFast } from "../../../gateway/fast-ticks.ts";
+import { keepTicksFast } from "../../fast-ticks.ts";
 import type { Log } from "./compose.ts";
 import {
   type Estate,
@@ -29,7 +29,7 @@ export async function runServingProcess(
   start: (task: ServingTask, log: Log) => Promise<ServingProcess>,
 ): Promise<void> {
   const log = (line: string): void => tellParent({ kind: "log", line });
-  keepTicksFast();
+  void keepTicksFast();
   // Signals for all of a group, as from a terminal, are the first process's to act on.
   for (const signal of ["SIGHUP", "SIGUSR2", "SIGINT", "SIGTERM"] as const) process.on(signal, () => {});
   process.on("disconnect", () => process.exit(0));
