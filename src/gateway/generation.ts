@@ -109,7 +109,7 @@ export class Generation {
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
     const answered = this.#answeredPrompt(wanted, salted.body);
     const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
-    const hearing = (): HeardAnswer => new HeardAnswer(answered);
+    const hearing = (): HeardAnswer => new HeardAnswer(answered, offered);
     if (!isContinued) return { prepared, hearing };
     return { prepared: { ...prepared, continuity: new StreamContinuity({ ...answered, asksUsage }) }, hearing };
   }

@@ -1,4 +1,5 @@
 /** What the router learns from answers of workers without KV events, with real connections to workers that follow a script. */
+import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { sequenceHashes } from "../core/hash.ts";
 import { createPolicy } from "../core/policy/registry.ts";
@@ -27,9 +28,15 @@ function delta(fields: object): string {
   return sseEvent(JSON.stringify({ id: "x", choices: [{ index: 0, delta: fields, finish_reason: null }] }));
 }
 
+function offered(tokens: Uint32Array): { promptTokens: number; sequence: Uint32Array; blocks: number } {
+  const sequence = sequenceHashes(tokens, BLOCK_TOKENS);
+  return { promptTokens: tokens.length, sequence, blocks: Math.floor(tokens.length / BLOCK_TOKENS) };
+}
+
 function heard(body: object = {}): HeardAnswer {
   const asked = { model: "m", messages: [QUESTION], ...body };
-  return new HeardAnswer({ kind: "chat", body: asked, identity: {}, tokens: TOKENS, blockTokens: BLOCK_TOKENS });
+  const prompt = { kind: "chat", body: asked, identity: {}, tokens: TOKENS, blockTokens: BLOCK_TOKENS } as const;
+  return new HeardAnswer(prompt, offered(tokensOf([QUESTION])));
 }
 
 function hearStream(answer: HeardAnswer, ...events: readonly string[]): void {
@@ -97,10 +104,35 @@ describe("an answer that is heard", () => {
     expect(answer.keptBlocks()).toBeDefined();
   });
 
+  test("is what its tokens say it is, also where it is too short to fill a block and they are not counted", () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 }), (words) => {
+        const content = words.join("");
+        const answer = heard();
+        hearStream(answer, delta({ content }));
+        const computed = tokensOf([QUESTION, { role: "assistant", content }], true).subarray(0, -1);
+        const { sequence, blocks } = offered(computed);
+        expect(answer.keptBlocks()).toEqual({ sequence, blocks });
+      }),
+    );
+    const unasked = { tokensOf: (): never => expect.fail("nobody needs these tokens") };
+    const prompt = {
+      kind: "chat",
+      body: { messages: [QUESTION] },
+      identity: {},
+      tokens: unasked,
+      blockTokens: 64,
+    } as const;
+    const short = new HeardAnswer(prompt, { promptTokens: 20, sequence: new Uint32Array(0), blocks: 0 });
+    hearStream(short, delta({ content: "yes" }));
+    expect(short.keptBlocks()).toEqual({ sequence: new Uint32Array(0), blocks: 0 });
+  });
+
   test("is not waited for where its tokens come later", () => {
     const later = { tokensOf: async (): Promise<Uint32Array> => tokensOf([QUESTION]) };
     const body = { model: "m", messages: [QUESTION] };
-    const answer = new HeardAnswer({ kind: "chat", body, identity: {}, tokens: later, blockTokens: BLOCK_TOKENS });
+    const prompt = { kind: "chat", body, identity: {}, tokens: later, blockTokens: BLOCK_TOKENS } as const;
+    const answer = new HeardAnswer(prompt, offered(tokensOf([QUESTION])));
     answer.hear(bytes(delta({ content: "yes" })));
     expect(answer.keptBlocks()).toBeUndefined();
   });

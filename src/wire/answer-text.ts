@@ -28,6 +28,11 @@ export class AnswerText implements ContentListener {
     else this.isMoreThanText = true;
   }
 
+  /** Bytes of it, as it stands between the quotes of JSON. */
+  get length(): number {
+    return this.#length;
+  }
+
   /** All of it, as it stands between the quotes of JSON. */
   toString(): string {
     return Buffer.from(this.#bytes.buffer, 0, this.#length).toString("utf8");
