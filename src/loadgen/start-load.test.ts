@@ -86,6 +86,17 @@ describe("load of conversations", () => {
     expect(new Set(requests.slice(0, 3).map(({ headers }) => headers["x-warmpath-session"])).size).toBe(1);
   });
 
+  test("counts what came last before a stream broke off, although no blank line ends it", async () => {
+    const { url } = await serve(({ response }) => {
+      openStream(response);
+      response.end(`${piece("one")}${piece(" two").trimEnd()}`);
+    });
+    const { run: load, records } = converse(url, 1, { turns: [1, 1] });
+    await endpoint?.came(2);
+    await load.stop({ drainMs: 5000 });
+    expect(records[0]).toMatchObject({ account: "failed", outputTokens: 2 });
+  });
+
   test("records when things happened, what it cost and who answered", async () => {
     const { url } = await serve(({ response }) => streamWhole(response, ["one", " two", " three"]));
     const { run: load, records } = converse(url, 1, { turns: [1, 1] });
