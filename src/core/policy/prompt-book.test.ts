@@ -42,6 +42,18 @@ describe("PromptBook", () => {
     expect(book.together(1, 0)).toBe(0);
   });
 
+  it("knows for how long the eldest of those has waited", () => {
+    const book = new PromptBook();
+    expect(book.waitedNs(0, 5 * MS)).toBe(0);
+    book.placed(0, 0, foreseen());
+    book.placed(0, 5 * MS, foreseen({ isBehindOthers: true }));
+    expect(book.waitedNs(0, 10 * MS)).toBe(10 * MS);
+    // Theirs has begun: whoever comes now is computed with nobody yet.
+    expect(book.waitedNs(0, 11 * MS)).toBe(0);
+    book.placed(0, 20 * MS, foreseen({ isBehindOthers: true }));
+    expect(book.waitedNs(0, 30 * MS)).toBe(10 * MS);
+  });
+
   it("has a prompt behind a batch under way wait for its end, with whoever comes until then", () => {
     const book = new PromptBook();
     book.placed(0, 0, foreseen());

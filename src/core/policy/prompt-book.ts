@@ -17,9 +17,10 @@ interface Page {
   doneInNs: Nanoseconds;
   doneNs: Nanoseconds;
   pendingNs: Nanoseconds;
-  /** When the youngest batch begins, and how many prompts are in it. */
+  /** When the youngest batch begins, how many prompts are in it, and when the first of them was placed. */
   startsNs: Nanoseconds;
   together: number;
+  eldestNs: Nanoseconds;
 }
 
 /** How far one first token moves the lateness, and how far off one may be at most. */
@@ -41,6 +42,7 @@ export class PromptBook {
     if (nowNs <= page.startsNs) page.together += 1;
     else {
       page.together = 1;
+      page.eldestNs = nowNs;
       page.startsNs = isBehindOthers ? Math.max(nowNs, page.doneNs) : nowNs + untilStepNs;
     }
     page.placedNs = nowNs;
@@ -74,11 +76,17 @@ export class PromptBook {
     return page !== undefined && nowNs <= page.startsNs ? page.together : 0;
   }
 
+  /** For how long the eldest of those has waited by now. */
+  waitedNs(replica: number, nowNs: Nanoseconds): Nanoseconds {
+    const page = this.#pages[replica];
+    return page !== undefined && nowNs <= page.startsNs ? nowNs - page.eldestNs : 0;
+  }
+
   forget(replica: number): void {
     this.#pages[replica] = undefined;
   }
 }
 
 function blankPage(): Page {
-  return { placedNs: 0, isAlone: false, doneInNs: 0, doneNs: 0, pendingNs: 0, startsNs: -1, together: 0 };
+  return { placedNs: 0, isAlone: false, doneInNs: 0, doneNs: 0, pendingNs: 0, startsNs: -1, together: 0, eldestNs: 0 };
 }

@@ -136,6 +136,55 @@ describe("warmpath", () => {
     });
   });
 
+  describe("with a prompt under way whose prefix nobody holds yet, and an idle replica", () => {
+    const idle = { name: "idle" };
+    /** A policy that has seen so many requests which could have had their first tokens after as long as `blocks` of prompt take. */
+    const seasoned = (requests: number, blocks: number): Policy => {
+      const policy = createPolicy("warmpath");
+      for (let i = 0; i < requests; i++) {
+        policy.choose(candidateView({ ...REQUEST, promptBlocks: blocks, nowNs: i * 1e9 }, [idle]));
+        policy.observe({ kind: "placed", nowNs: i * 1e9, replica: 0 });
+      }
+      return policy;
+    };
+    const computing = { name: "first", cachedBlocks: 60, settledBlocks: 0, inFlight: 1, pendingPrefillTokens: 4_096 };
+    const decoding = { name: "idle", inFlight: 4, decoding: 4, contextTokens: 8_000 };
+    /** Where the second request of the prefix goes, right behind the first. */
+    const second = (policy: Policy, holder: CandidateRow = computing): string => {
+      const at = { ...REQUEST, nowNs: 1e12 };
+      policy.choose(candidateView(at, [{ name: "first" }, decoding]));
+      policy.observe({ kind: "placed", nowNs: at.nowNs, replica: 0 });
+      return chosen([holder, decoding], at, policy);
+    };
+
+    it("joins it where all of that batch are in time, rather than stop others by computing it again", () => {
+      expect(second(seasoned(200, 128))).toBe("first");
+    });
+
+    it("says so: first tokens count for less wherever nobody is late", () => {
+      const policy = seasoned(200, 128);
+      second(policy);
+      const { rule } = policy.explain(candidateView({ ...REQUEST, nowNs: 1e12 }, [computing, decoding]));
+      expect(rule).toContain("4.0 × where nobody is late");
+    });
+
+    it("does not where their first tokens would be late", () => {
+      expect(second(seasoned(200, 32))).toBe("idle");
+    });
+
+    it("does not before it knows what is late", () => {
+      expect(second(seasoned(50, 128))).toBe("idle");
+    });
+
+    it("does not take its time for what somebody holds already", () => {
+      const policy = seasoned(200, 128);
+      const { rule } = policy.explain(
+        candidateView({ ...REQUEST, nowNs: 1e12 }, [computing, { ...decoding, cachedBlocks: 60, confirmedBlocks: 60 }]),
+      );
+      expect(rule).not.toContain("where nobody is late");
+    });
+  });
+
   it("prices a prompt that is computed once more by those who come meanwhile", () => {
     const policy = createPolicy("warmpath");
     const rows: readonly CandidateRow[] = [{ name: "holder", ...HOLDER }, { name: "cold" }];

@@ -15,7 +15,9 @@
  * - shared batch: prompts that are computed together stop those who decode once.
  *
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
- * as a queue lasts, because then harm to others is what makes everybody's first token late.
+ * as a queue lasts, because then harm to others is what makes everybody's first token late. And it is low for whoever can join a
+ * prompt under way that nobody holds yet, as long as all of that batch have their first tokens before it is late (`LateMark`): so a
+ * burst shares one prefill where that makes nobody's first token one of the late ones.
  *
  * A copy of a prefix is worth something where its holders are busy: what its lack costs the requests of that prefix, for as
  * long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
@@ -37,6 +39,7 @@ import {
   judge,
   pendingPromptsNs,
 } from "./harm.ts";
+import { LateMark } from "./late-mark.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { type ForeseenPrompt, PromptBook } from "./prompt-book.ts";
@@ -52,6 +55,7 @@ import type {
   PolicyParameters,
   PolicySignal,
 } from "./types.ts";
+import { WARMPATH_PARAMETERS } from "./warmpath-parameters.ts";
 
 /** How much of a new signal goes into the learned share of cached prompt tokens. */
 const HIT_GAIN = 0.01;
@@ -61,14 +65,18 @@ const FIRST_TOKEN_NOISE = 0.5;
 /** Prompt tokens that an engine computes in one step, where it does not say. */
 const USUAL_STEP_TOKENS = 8192;
 
-/** What is known beside the view, as numbers: the terms of the speed model, four more of the fleet, and four of each candidate. */
+/** What is known beside the view, as numbers: the terms of the speed model, five more of the fleet, and five of each candidate. */
 const HIT_SHARE = SPEED_TERMS.length;
 const COPY_WORTH = HIT_SHARE + 1;
 const PRESSURE = COPY_WORTH + 1;
 const ARRIVALS = PRESSURE + 1;
-const PER_CANDIDATE = ARRIVALS + 1;
-/** Its factor, what is left of the prompts ahead, how many it would be computed with, and blocks it surely holds. */
-const CANDIDATE_NUMBERS = 4;
+const LATE = ARRIVALS + 1;
+const PER_CANDIDATE = LATE + 1;
+/**
+ * Its factor, what is left of the prompts ahead, how many it would be computed with, blocks it surely holds, and for how long the
+ * eldest of those it would be computed with has waited.
+ */
+const CANDIDATE_NUMBERS = 5;
 
 type Writable<T> = { -readonly [name in keyof T]: T[name] };
 
@@ -85,6 +93,8 @@ interface Claim {
   /** Of the queue, and prompts that wait at a replica from then on. */
   pressure: number;
   waits: number;
+  /** For the mark of what is late. */
+  soonestNs: number;
   /** For the book of prompts. */
   readonly foreseen: Writable<ForeseenPrompt>;
   /** For the ledger of copies. */
@@ -102,6 +112,7 @@ class Warmpath implements Policy {
   readonly #pressure: QueuePressure;
   readonly #arrivals: ArrivalRate = new ArrivalRate();
   readonly #prompts: PromptBook = new PromptBook();
+  readonly #late: LateMark = new LateMark();
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
@@ -122,6 +133,7 @@ class Warmpath implements Policy {
   readonly #claim: Claim = {
     pressure: 0,
     waits: 0,
+    soonestNs: 0,
     foreseen: { isBehindOthers: false, untilStepNs: 0, doneInNs: 0, pendingNs: 0 },
     copy: "none",
     key: 0,
@@ -131,8 +143,12 @@ class Warmpath implements Policy {
   /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
   #costs: Float64Array = new Float64Array(64);
   #warmCosts: Float64Array = new Float64Array(64);
-  /** And how much of the former is for what it would compute once more. */
+  /** How much of the former is for what it would compute once more, blocks it counts as holding, and how urgent it is there. */
   #wastes: Float64Array = new Float64Array(64);
+  #held: Float64Array = new Float64Array(64);
+  #urgencies: Float64Array = new Float64Array(64);
+  /** The soonest first token of any candidate. */
+  #soonestNs = 0;
   #hitShare = 0;
 
   constructor(parameters: PolicyParameters) {
@@ -152,6 +168,7 @@ class Warmpath implements Policy {
     if (view.count === 0) return NO_CANDIDATE;
     const known = this.learned(view);
     this.#weigh(view, known);
+    claim.soonestNs = this.#soonestNs;
     claim.pressure = known[PRESSURE];
     claim.waits = this.#survey.waiting + 1 / view.count;
     let choice = lowestCost(view, this.#costs, "rotation");
@@ -174,6 +191,7 @@ class Warmpath implements Policy {
     known[COPY_WORTH] = deepest > 0 ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
     known[PRESSURE] = this.#pressure.at(nowNs, waiting);
     known[ARRIVALS] = this.#arrivals.at(nowNs);
+    known[LATE] = this.#late.ns;
     for (let at = 0, first = PER_CANDIDATE; at < count; at++, first += CANDIDATE_NUMBERS) {
       const replica = candidates[at];
       const factor = this.#speeds.factor(replica);
@@ -183,6 +201,7 @@ class Warmpath implements Policy {
       known[first + 1] = 0;
       known[first + 2] = 0;
       known[first + 3] = view.settledBlocks(replica);
+      known[first + 4] = 0;
       if (waits <= 0) continue;
       // One step is under way at a time: of what is beyond it nothing is done yet.
       const stepTokens = load.stepTokens[replica] || USUAL_STEP_TOKENS;
@@ -190,6 +209,7 @@ class Warmpath implements Policy {
       const beyondNs = pendingTokens > stepTokens ? pendingNs * (1 - stepTokens / pendingTokens) : 0;
       known[first + 1] = Math.max(beyondNs, this.#prompts.leftNs(replica, nowNs, pendingNs));
       known[first + 2] = Math.min(waits, this.#prompts.together(replica, nowNs));
+      known[first + 4] = this.#prompts.waitedNs(replica, nowNs);
     }
     return known;
   }
@@ -200,13 +220,13 @@ class Warmpath implements Policy {
     const place = this.#placeOfCopy(view, cheapest);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
-      this.#believe(at, learned);
-      this.#beliefs.heldBlocks = this.#held(view, at, learned);
-      judge(this.#harm, view, replica, this.#beliefs);
-      const terms = [...harmTerms(this.#harm, urgency), { name: "worth of a copy", value: -spared }];
+      const harm = this.#judged(view, at, learned, this.#held[at]);
+      const terms = [...harmTerms(harm, this.#urgencies[at]), { name: "worth of a copy", value: -spared }];
       return { replica, cost: this.#costs[at] - spared, terms };
     });
-    const first = `${urgency.toFixed(1)} × (time to first token + prompts put off + prompts to come)`;
+    const eased = this.#urgencies.subarray(0, view.count).find((there) => there < urgency);
+    const inTime = eased === undefined ? "" : ` (${eased.toFixed(1)} × where nobody is late)`;
+    const first = `${urgency.toFixed(1)} ×${inTime} (time to first token + prompts put off + prompts to come)`;
     const rule = `${first} + own decode + delay of others + eviction − shared batch − worth of a copy`;
     return { rule, unit: "ms", candidates };
   }
@@ -257,45 +277,79 @@ class Warmpath implements Policy {
 
   /** Fills the costs of all candidates and returns how urgent the request is. */
   #weigh(view: CandidateView, known: ArrayLike<number>): number {
-    const { count, candidates } = view;
+    const { count } = view;
     if (count > this.#costs.length) this.#makeRoom(count);
-    const harm = this.#harm;
     const beliefs = this.#beliefs;
     beliefs.coefficientsNs = known;
     beliefs.hitShare = known[HIT_SHARE];
-    let mostHeld = 0;
     beliefs.mostSettled = 0;
-    for (let at = 0; at < count; at++) {
-      beliefs.mostSettled = Math.max(beliefs.mostSettled, settledBlocks(at, known));
-      mostHeld = Math.max(mostHeld, this.#held(view, at, known));
-    }
+    for (let at = 0; at < count; at++) beliefs.mostSettled = Math.max(beliefs.mostSettled, settledBlocks(at, known));
     beliefs.arrivals = known[ARRIVALS] / count;
     const urgency = this.#urgency(known);
+    let mostHeld = 0;
+    let mayWait = false;
+    this.#soonestNs = Number.POSITIVE_INFINITY;
     for (let at = 0; at < count; at++) {
-      const replica = candidates[at];
-      const held = this.#held(view, at, known);
-      this.#believe(at, known);
-      beliefs.heldBlocks = held;
-      judge(harm, view, replica, beliefs);
-      const cost = costMs(harm, urgency);
-      this.#costs[at] = cost;
-      this.#wastes[at] = (urgency * harm.wasteNs) / NS_PER_MS;
-      if (held < mostHeld) {
-        beliefs.heldBlocks = mostHeld;
-        judge(harm, view, replica, beliefs);
-        this.#warmCosts[at] = costMs(harm, urgency);
-      } else this.#warmCosts[at] = cost;
+      this.#held[at] = this.#countedBlocks(view, at, known);
+      this.#urgencies[at] = urgency;
+      this.#price(view, at, known);
+      mayWait ||= this.#held[at] > beliefs.mostSettled && this.#isInTime(at, known);
+      mostHeld = Math.max(mostHeld, this.#held[at]);
+      this.#soonestNs = Math.min(this.#soonestNs, firstTokenNs(this.#harm));
+    }
+    if (mayWait) this.#takeTime(view, known);
+    for (let at = 0; at < count; at++) {
+      this.#warmCosts[at] = this.#costs[at];
+      if (this.#held[at] < mostHeld) this.#warmCosts[at] = costMs(this.#judged(view, at, known, mostHeld), urgency);
     }
     return urgency;
   }
 
-  /** Takes what is known of one candidate for believed. */
-  #believe(at: number, known: ArrayLike<number>): void {
+  /**
+   * Blocks of the prompt that a candidate counts as holding. One that is on its way through the engine counts for less, but whole
+   * where nobody has it yet and nobody's first token is late by waiting for it.
+   */
+  #countedBlocks(view: CandidateView, at: number, known: ArrayLike<number>): number {
+    const settled = settledBlocks(at, known);
+    const cached = view.cachedBlocks[view.candidates[at]];
+    if (cached > this.#beliefs.mostSettled) {
+      this.#judged(view, at, known, cached);
+      if (this.#isInTime(at, known)) return cached;
+    }
+    return settled + this.#expectedCredit * (cached - settled);
+  }
+
+  /** Whether neither the request judged last nor anybody it would be computed with is late there. */
+  #isInTime(at: number, known: ArrayLike<number>): boolean {
+    return waitedNs(at, known) + firstTokenNs(this.#harm) <= known[LATE];
+  }
+
+  /** Who can be in time by joining a prompt under way does not hurry, wherever else it would be in time. */
+  #takeTime(view: CandidateView, known: ArrayLike<number>): void {
+    for (let at = 0; at < view.count; at++) {
+      this.#judged(view, at, known, this.#held[at]);
+      if (!this.#isInTime(at, known)) continue;
+      this.#urgencies[at] = Math.min(this.#urgencies[at], this.#busyUrgency);
+      this.#price(view, at, known);
+    }
+  }
+
+  #price(view: CandidateView, at: number, known: ArrayLike<number>): void {
+    const harm = this.#judged(view, at, known, this.#held[at]);
+    this.#costs[at] = costMs(harm, this.#urgencies[at]);
+    this.#wastes[at] = (this.#urgencies[at] * harm.wasteNs) / NS_PER_MS;
+  }
+
+  /** The harm of one candidate if it held so many blocks. */
+  #judged(view: CandidateView, at: number, known: ArrayLike<number>, heldBlocks: number): Harm {
     const beliefs = this.#beliefs;
     const first = PER_CANDIDATE + at * CANDIDATE_NUMBERS;
     beliefs.factor = known[first];
     beliefs.aheadNs = known[first + 1];
     beliefs.together = known[first + 2];
+    beliefs.heldBlocks = heldBlocks;
+    judge(this.#harm, view, view.candidates[at], beliefs);
+    return this.#harm;
   }
 
   /** Makes a copy of the prefix if that has come to be worth its price, and notes what its lack costs if not. */
@@ -338,29 +392,22 @@ class Warmpath implements Policy {
     const { foreseen } = this.#claim;
     const beliefs = this.#beliefs;
     const at = view.candidates.indexOf(replica);
-    this.#believe(at, known);
-    beliefs.heldBlocks = this.#held(view, at, known);
-    judge(this.#harm, view, replica, beliefs);
+    const harm = this.#judged(view, at, known, this.#held[at]);
     foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
     foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
-    foreseen.doneInNs = firstTokenNs(this.#harm);
-    foreseen.pendingNs = beliefs.factor * pendingPromptsNs(load, replica, known) + this.#harm.promptNs;
+    foreseen.doneInNs = firstTokenNs(harm);
+    foreseen.pendingNs = beliefs.factor * pendingPromptsNs(load, replica, known) + harm.promptNs;
   }
 
   #book(nowNs: number, replica: number): void {
-    const { pressure, waits, foreseen, copy, key, lackMs } = this.#claim;
+    const { pressure, waits, soonestNs, foreseen, copy, key, lackMs } = this.#claim;
     this.#pressure.decided(nowNs, pressure, waits);
     this.#arrivals.arrived(nowNs);
     this.#prompts.placed(replica, nowNs, foreseen);
+    this.#late.note(soonestNs);
     if (copy === "charge") this.#copies.charge(key, nowNs, lackMs);
     else if (copy === "settle") this.#copies.settle(key);
     this.#claim.copy = "none";
-  }
-
-  /** Blocks of the prompt that a candidate holds; one that is on its way through the engine counts for less. */
-  #held(view: CandidateView, at: number, known: ArrayLike<number>): number {
-    const settled = settledBlocks(at, known);
-    return settled + this.#expectedCredit * (view.cachedBlocks[view.candidates[at]] - settled);
   }
 
   /** 1 where no prompt waits, half where as many do at a replica as `queueHalf` says, and towards 0 from there. */
@@ -378,6 +425,8 @@ class Warmpath implements Policy {
     this.#costs = new Float64Array(2 * count);
     this.#warmCosts = new Float64Array(2 * count);
     this.#wastes = new Float64Array(2 * count);
+    this.#held = new Float64Array(2 * count);
+    this.#urgencies = new Float64Array(2 * count);
   }
 }
 
@@ -385,62 +434,16 @@ function settledBlocks(at: number, known: ArrayLike<number>): number {
   return known[PER_CANDIDATE + at * CANDIDATE_NUMBERS + 3];
 }
 
+function waitedNs(at: number, known: ArrayLike<number>): number {
+  return known[PER_CANDIDATE + at * CANDIDATE_NUMBERS + 4];
+}
+
 /** Ours: least predicted harm. */
 export const warmpath: PolicyDefinition = {
   name: "warmpath",
   about:
     "Least predicted harm in milliseconds: own first token and decode, delay of others, eviction; copies hot prefixes; learns speeds.",
-  parameters: {
-    calmUrgency: {
-      kind: "number",
-      default: 50,
-      minimum: 0,
-      maximum: 1000,
-      about: "what a millisecond of time to first token counts for while no prompts queue",
-    },
-    busyUrgency: {
-      kind: "number",
-      default: 4,
-      minimum: 0,
-      maximum: 1000,
-      about: "what it counts for while many do",
-    },
-    queueHalf: {
-      kind: "number",
-      default: 1,
-      minimum: 0.01,
-      maximum: 1000,
-      about: "prompts waiting at a replica at which urgency is half way between the two",
-    },
-    queueSeconds: {
-      kind: "number",
-      default: 2,
-      minimum: 0.001,
-      maximum: 3600,
-      about: "time over which those are averaged: shorter bursts are no queue",
-    },
-    expectedCredit: {
-      kind: "number",
-      default: 0.7,
-      minimum: 0,
-      maximum: 1,
-      about: "what a block counts for that a prompt under way is yet to compute",
-    },
-    paybackSeconds: {
-      kind: "number",
-      default: 90,
-      minimum: 0,
-      maximum: 86_400,
-      about: "a prefix gets one more copy if that pays for itself within this time; 0 makes none on purpose",
-    },
-    speedPriorFactor: {
-      kind: "number",
-      default: 1,
-      minimum: 0.01,
-      maximum: 100,
-      about: "how much slower than usual engines are believed to be before any token was seen",
-    },
-  },
+  parameters: WARMPATH_PARAMETERS,
   create(parameters: PolicyParameters): Policy {
     return new Warmpath(resolveParameters(warmpath.name, warmpath.parameters, parameters));
   },

@@ -18,7 +18,7 @@ const COLUMNS = 16;
 const DEFAULT_ROWS = 640_000;
 /** Room for what was learned: of the fleet for each record, and of each candidate. */
 const LEARNED_PER_RECORD = 16;
-const LEARNED_PER_CANDIDATE = 4;
+const LEARNED_PER_CANDIDATE = 5;
 
 /** What the log keeps of a record as an object; the candidates lie in the ring of rows. */
 export type LoggedDecision = Omit<DecisionRecord, "candidates" | "learned" | "observedCachedTokens" | "firstTokenNs">;
