@@ -220,9 +220,15 @@ describe("help", () => {
     expect(stdout).toMatch(/Examples?:\n {2}\$ warmpath /);
   });
 
-  test("names every field of the file and every policy", async () => {
+  test("names every field of the file, every policy and its knobs", async () => {
     const { stdout } = await runWarmpath(["explain", "--help"]);
-    for (const name of ["request.promptBlocks", "candidates[].cachedBlocks", "kv-cost", "product"]) {
+    for (const name of [
+      "request.promptBlocks",
+      "candidates[].cachedBlocks",
+      "kv-cost",
+      "product",
+      "load_factor=1.25",
+    ]) {
       expect(stdout).toContain(name);
     }
   });

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { Command } from "commander";
 import { WarmpathError } from "../../../core/errors.ts";
 import { createPolicy, POLICIES } from "../../../core/policy/registry.ts";
-import type { PolicyParameters } from "../../../core/policy/types.ts";
+import type { ParameterSpec, PolicyParameters } from "../../../core/policy/types.ts";
 import type { Terminal } from "../../terminal.ts";
 import { EXAMPLE_DECISION } from "./example.ts";
 import { type DecisionInput, inputFieldLines, parseDecisionInput } from "./input.ts";
@@ -106,13 +106,16 @@ function usage(message: string, cause?: unknown): WarmpathError {
 }
 
 function helpText(): string {
-  const policies = POLICIES.map(({ name, about }) => `  ${name.padEnd(18)} ${about}`);
+  const policies = POLICIES.flatMap(({ name, about, parameters }) => [
+    `  ${name.padEnd(18)} ${about}`,
+    ...Object.entries(parameters).map(([knob, spec]) => knobLine(knob, spec)),
+  ]);
   return [
     "",
     "Fields of the file (? may be left out; unknown fields are an error):",
     ...inputFieldLines(),
     "",
-    "Policies:",
+    "Policies, and the knobs of --set with their defaults:",
     ...policies,
     "",
     "Examples:",
@@ -121,4 +124,8 @@ function helpText(): string {
     `  $ echo '{"request":{"promptBlocks":8},"candidates":[{"worker":"a","cachedBlocks":6,"decodeBlocks":3}]}' \\`,
     "      | warmpath explain - --policy product",
   ].join("\n");
+}
+
+function knobLine(name: string, spec: ParameterSpec): string {
+  return `    ${`${name}=${spec.default}`.padEnd(32)} ${spec.about}`;
 }
