@@ -93,7 +93,7 @@ const settingsSchema = z.strictObject({
     })
     .default("auto")
     .describe(
-      "how KV events come: auto goes by what is known of each worker, http asks workers themselves, nats://HOST:PORT hears our own workers over NATS, none guesses caches",
+      "how KV events come: auto goes by what is known of each worker, zmq does so with ZMQ loaded from the start, http asks workers themselves, nats://HOST:PORT hears our own workers over NATS, none guesses caches",
     ),
   requestPlane: z
     .union([z.enum(["http", "nats"]), z.string().regex(NATS_URL)], {

@@ -40,6 +40,9 @@ function workerFrom(written: string, nameless: string): DiscoveredWorker {
     }
   }
   const { events, replay, topic } = addresses;
+  if (events === undefined && (replay !== undefined || topic !== undefined)) {
+    throw invalid(`--worker ${name}: replay and topic mean nothing without events`);
+  }
   return {
     name,
     url,
