@@ -30,7 +30,7 @@ interface ReportOptions {
 export function reportCommand(terminal: Terminal): Command {
   return new Command("report")
     .description("Render results folders, our own or AIPerf's, into a report.")
-    .argument("<folders...>", "results folders, or folders with runs of AIPerf below them")
+    .argument("<folders...>", "results folders, folders of warmpath load, or folders with runs of AIPerf below them")
     .option("--out <folder>", "where report.md, report.html and the table of the sweep go", "report")
     .option("--format <list>", "md, html, tsv", readFormats, ["md", "html", "tsv"] as const)
     .option("--baseline <arm>", "the arm that others are held against; round-robin unless told")
