@@ -50,3 +50,20 @@ test("every page below docs/ is reached from the README by links alone", () => {
   const pages = [...PAGES.keys()].filter((path) => path.startsWith("docs/"));
   expect(pages.filter((path) => !reached.has(path))).toEqual([]);
 });
+
+/** Files and folders that the first column of a README's tables names: names with an ending, or with a slash at their end. */
+function mappedNames(text: string): string[] {
+  const cells = text.split("\n").flatMap((line) => /^\|([^|]+)\|/.exec(line)?.[1] ?? []);
+  return cells.flatMap((cell) => [...cell.matchAll(/`([\w./-]+(?:\.(?:ts|tsx|mjs)|\/))`/g)].map(([, name]) => name));
+}
+
+test("every file that a README maps is beside it", () => {
+  const readmes = [...PAGES].filter(([page]) => /^(src|web|test|benchmarks|scripts)\/.*README\.md$/.test(page));
+  const absent = readmes.flatMap(([page, text]) =>
+    mappedNames(text)
+      .filter((name) => !existsSync(posix.join(REPOSITORY, posix.dirname(page), name)))
+      .map((name) => `${page}: ${name}`),
+  );
+  expect(readmes.length).toBeGreaterThan(20);
+  expect(absent).toEqual([]);
+});
