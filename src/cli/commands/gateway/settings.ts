@@ -66,7 +66,7 @@ const settingsSchema = z.strictObject({
     ),
   tlsCert: text().optional().describe("certificate and chain in PEM: serves HTTPS; read again when it changes"),
   tlsKey: text().optional().describe("its private key in PEM"),
-  publicMetrics: flag().default(true).describe("serve /metrics beside the API too, and not on the admin API alone"),
+  publicMetrics: flag().default(true).describe("serve /metrics beside the API; the admin API has it in any case"),
   worker: list()
     .default([])
     .describe(
