@@ -37,9 +37,14 @@ const EXIT_INTERNAL = 1;
 const EXIT_NO = 1;
 const EXIT_USAGE = 2;
 
+/** All commands, to be run on a terminal. */
+export function createCommands(terminal: Terminal): readonly Command[] {
+  return COMMANDS.map((create) => create(terminal));
+}
+
 /** Runs one command line and returns the exit code; nothing is thrown past it and nothing prints a stack unasked. */
 export async function runCli(words: readonly string[], terminal: Terminal): Promise<number> {
-  const commands = COMMANDS.map((create) => create(terminal));
+  const commands = createCommands(terminal);
   const program = createProgram(commands);
   for (const command of [program, ...commands.flatMap((one) => [one, ...one.commands])]) tame(command, terminal);
   const label = commandPath(commands, words);

@@ -38,3 +38,14 @@ test("every metric of the gateway is in its reference", async () => {
   const text = page("metrics.md");
   expect(names.filter((name) => !text.includes(`| \`${name}\` |`))).toEqual([]);
 });
+
+test("every code that the gateway answers with is in its reference", () => {
+  const sources = ["src/gateway/openai-errors.ts", "src/core/admission/types.ts"].map((path) =>
+    readFileSync(join(REPOSITORY, path), "utf8"),
+  );
+  const unions = sources.flatMap((source) => [...source.matchAll(/export type (?:GatewayError|Shed)Code =([^;]+);/g)]);
+  const codes = unions.flatMap(([, union]) => [...union.matchAll(/"([\w-]+)"/g)].map(([, code]) => code));
+  const text = page("gateway.md");
+  expect(codes.length).toBeGreaterThan(15);
+  expect(codes.filter((code) => !text.includes(`\`${code}\``))).toEqual([]);
+});
