@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { ADMISSION_MODES } from "../../../core/admission/types.ts";
 import { createPolicyFrom } from "./router-settings.ts";
 import { resolveSettings } from "./setting-sources.ts";
-import type { WrittenSettings } from "./settings.ts";
+import { settingKeys, type WrittenSettings } from "./settings.ts";
 import { workersFrom } from "./worker-option.ts";
 
 async function resolved(
@@ -126,4 +127,11 @@ describe("workers on the command line", () => {
   test("two of one name are refused", () => {
     expect(() => workersFrom(["a=http://a:1", "a=http://b:1"])).toThrow("two workers have this name");
   });
+});
+
+test("what is said of a setting names the words that it takes", () => {
+  const about = (key: string): string => settingKeys().find((one) => one.key === key)?.about ?? "";
+  for (const mode of ADMISSION_MODES) expect(about("admission")).toContain(mode);
+  for (const detail of ["full", "summary"]) expect(about("records")).toContain(detail);
+  for (const plane of ["auto", "http", "zmq", "nats://", "none"]) expect(about("eventPlane")).toContain(plane);
 });

@@ -77,7 +77,10 @@ const settingsSchema = z.strictObject({
     .describe(
       "find workers: file:PATH, dns:NAME:PORT, srv:NAME, kubernetes:service=NAME or label=NAME=VALUE (then ,key=value), or registration (workers announce themselves to the admin API)",
     ),
-  policy: z.enum(policies).default("warmpath").describe("who gets a request"),
+  policy: z
+    .enum(policies)
+    .default("warmpath")
+    .describe("who gets a request; warmpath explain --help lists all policies and their knobs"),
   set: list().default([]).describe("a knob of the policy, NAME=VALUE; repeatable"),
   blockTokens: count()
     .optional()
@@ -115,7 +118,10 @@ const settingsSchema = z.strictObject({
   scrapeLoad: flag()
     .default(true)
     .describe("read load from the /metrics of engines that do not report it with their events"),
-  admission: z.enum(ADMISSION_MODES).default("queue").describe("when every worker is busy: hold, refuse, or pass on"),
+  admission: z
+    .enum(ADMISSION_MODES)
+    .default("queue")
+    .describe("when every worker is busy: queue holds requests, shed refuses them, engine passes them on"),
   queueRequests: count().default(1024).describe("requests that may wait in the router"),
   queueSeconds: seconds().default(60).describe("how long one may wait"),
   watermark: list()
@@ -145,7 +151,7 @@ const settingsSchema = z.strictObject({
   records: z
     .enum(["full", "summary"])
     .default("full")
-    .describe("what is kept of decisions: all candidates, or the choice"),
+    .describe("what is kept of decisions: full has all candidates, summary the choice"),
   recordsKept: count(MOST_RECORDS).default(10_000).describe("decisions kept"),
   seed: number(z.int().min(0)).default(0).describe("root of all chance in routing"),
   askUsage: flag().default(true).describe("ask engines for the usage of streams; it is kept from clients that did not"),
