@@ -114,9 +114,16 @@ export class Router {
     this.load.addReplica(replica, spec);
     this.#view.lastChosen[replica] = 0;
     this.#eligible.changed(this.fleet);
-    if (feed === undefined) this.index.setApproximate(replica, spec.kvBlocks ?? DEFAULT_KV_BLOCKS);
+    if (feed === undefined) this.#guess(replica);
     else this.#feeds.add(replica, feed);
     return replica;
+  }
+
+  /** A replica's events cannot be had after all: its cache is guessed from now on. */
+  withoutEvents(replica: number): void {
+    this.#feeds.remove(replica);
+    this.index.clearReplica(replica);
+    this.#guess(replica);
   }
 
   /** Takes a replica out at once: its blocks are forgotten; its requests stay open until their ends are reported. */
@@ -228,7 +235,8 @@ export class Router {
     this.load.report(replica, reported, nowNs);
     const isNews = reported.kvBlocks !== undefined && this.fleet.has(replica);
     if (!isNews || this.#feeds.has(replica) || this.fleet.spec(replica).kvBlocks !== undefined) return;
-    this.index.setApproximate(replica, reported.kvBlocks);
+    const kvBlocks = this.load.columns.kvBlocks[replica];
+    if (kvBlocks > 0) this.index.setApproximate(replica, kvBlocks);
   }
 
   /** Time has passed: expires what is over and places what has waited. Ten times a second is plenty. */
@@ -251,6 +259,10 @@ export class Router {
 
   describeLoad(replica: number): LoadDescription {
     return this.load.describe(replica);
+  }
+
+  #guess(replica: number): void {
+    this.index.setApproximate(replica, this.fleet.spec(replica).kvBlocks ?? DEFAULT_KV_BLOCKS);
   }
 
   /** Tries to place a request now; false if it has to wait or be refused. */

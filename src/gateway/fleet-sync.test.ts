@@ -247,6 +247,42 @@ describe("a fleet kept in step with discovery", () => {
     expect(router.fleet.size).toBe(0);
   });
 
+  test("serves a worker whose events cannot be heard, by guessing, and says so; another one is heard as ever", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const subscribe = plane.subscribe.bind(plane);
+    plane.subscribe = (name, listener) => {
+      if (name === "a") throw new Error("tcp://a:port is no address");
+      return subscribe(name, listener);
+    };
+    const fleet = fleetOn(plane);
+    fleet.appeared(WORKER);
+    fleet.appeared({ ...WORKER, name: "b" });
+    expect(phases(fleet)).toEqual(["ready approximate", "catching-up empty"]);
+    expect(heard).toContain("worker a: its events cannot be heard, its cache is guessed; tcp://a:port is no address");
+    expect(offered("one")).toEqual(["place"]);
+    expect(router.index.match(SEQUENCE, 4).cached[0]).toBe(4);
+    fleet.left("a");
+    fleet.appeared(WORKER);
+    expect(fleet.workers.map(({ worker }) => worker.name)).toEqual(["b", "a"]);
+  });
+
+  test("says it once where a worker claims more ranks than there is room for", () => {
+    const fleet = fleetOn();
+    fleet.appeared({ ...WORKER, dpRanks: 1e9 });
+    expect(heard.slice(2)).toEqual(["the fleet is full at maxReplicas 2; raise it to add a#2"]);
+  });
+
+  test("leaves a rank out whose name another worker has", () => {
+    const fleet = fleetOn();
+    fleet.appeared({ ...WORKER, name: "a#1" });
+    fleet.appeared({ ...WORKER, dpRanks: 2 });
+    expect(heard.at(-1)).toBe("replica a#1 is already in the fleet; remove it first");
+    expect(fleet.workers.map(({ worker, dpRank }) => [worker.name, dpRank])).toEqual([
+      ["a#1", 0],
+      ["a", 0],
+    ]);
+  });
+
   test("guesses the cache of a worker that counts in other blocks, and says so", () => {
     const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
     const fleet = fleetOn(plane);
@@ -283,6 +319,15 @@ describe("a fleet kept in step with discovery", () => {
     const fleet = new FleetSync({ router, clock: { nowNs: () => nowNs }, carryOut: () => undefined });
     fleet.appeared({ ...WORKER, kvBlocks: 1000, blockTokens: 2 * router.blockTokens });
     expect(router.describeLoad(0).kvBlocks).toBe(2000);
+  });
+
+  test("takes no capacity for less than nothing, however much is claimed", () => {
+    const plane = new PlayedPlane({ replayDepth: 8, snapshot: true });
+    const fleet = fleetOn(plane);
+    fleet.appeared({ ...WORKER, kvBlocks: 2 ** 31 - 1, blockTokens: undefined });
+    fleet.appeared({ ...WORKER, name: "b" });
+    plane.say("b").load({ running: 0, waiting: 0, kvUsage: 0, batchSlots: 3e9, kvBlocks: Infinity });
+    expect([router.describeLoad(1).batchSlots, router.describeLoad(1).kvBlocks]).toEqual([2 ** 31 - 1, 2 ** 31 - 1]);
   });
 
   test("counts a pool of tokens in the router's blocks", () => {

@@ -95,10 +95,13 @@ export class FleetSync implements DiscoveryListener {
     }
     const members: Member[] = [];
     this.#members.set(worker.name, members);
+    const { fleet } = this.#options.router;
     const ranks = worker.dpRanks ?? 1;
     for (let dpRank = 0; dpRank < ranks; dpRank++) {
       const member = this.#join(worker, dpRank);
       if (member !== undefined) members.push(member);
+      // Where one has found no room the others will find none either.
+      else if (fleet.size === fleet.maxReplicas) return;
     }
   }
 
@@ -187,7 +190,7 @@ export class FleetSync implements DiscoveryListener {
     // A new replica is ready by birth, so it is stopped before anybody can decide anything.
     this.#setState(member, "down");
     joined?.(replica, worker, dpRank);
-    this.#listen(member, events, router.fleet.name(replica));
+    this.#listen(member, events);
     if (member.isCaughtUp) this.#serve(member);
     return member;
   }
@@ -196,8 +199,8 @@ export class FleetSync implements DiscoveryListener {
     try {
       return this.#options.router.addReplica(spec, events?.capabilities);
     } catch (error) {
-      // More workers than there is room for is the world's doing, not a mistake of the program.
-      if (!WarmpathError.isInstance(error) || error.code !== "WP_CAPACITY_EXCEEDED") throw error;
+      // More workers than there is room for, or two of one name, are the world's doing and not a mistake of the program.
+      if (!WarmpathError.isInstance(error)) throw error;
       this.problem(error.message);
       return undefined;
     }
@@ -212,12 +215,9 @@ export class FleetSync implements DiscoveryListener {
     return undefined;
   }
 
-  #listen(member: Member, events: EventPlane | undefined, name: string): void {
+  #listen(member: Member, events: EventPlane | undefined): void {
     const { worker, dpRank } = member;
-    if (events !== undefined) {
-      member.subscription = events.subscribe(name, this.#listener(member), addressOf(worker, dpRank));
-      member.subscription.catchUp();
-    }
+    if (events !== undefined) this.#subscribe(member, events);
     member.loadWatch = this.#options.load?.(worker)?.watch(
       worker.url,
       {
@@ -226,6 +226,22 @@ export class FleetSync implements DiscoveryListener {
       },
       worker.dpRanks === undefined ? undefined : dpRank,
     );
+  }
+
+  /** A worker whose events cannot be had serves all the same: its address is somebody's mistake, and nobody else's loss. */
+  #subscribe(member: Member, events: EventPlane): void {
+    const { router } = this.#options;
+    const { worker, dpRank, replica } = member;
+    const name = router.fleet.name(replica);
+    try {
+      member.subscription = events.subscribe(name, this.#listener(member), addressOf(worker, dpRank));
+    } catch (error) {
+      this.problem(`worker ${name}: its events cannot be heard, its cache is guessed; ${(error as Error).message}`);
+      router.withoutEvents(replica);
+      member.isCaughtUp = true;
+      return;
+    }
+    member.subscription.catchUp();
   }
 
   #listener(member: Member): EventListener {

@@ -19,6 +19,13 @@ export function createLoadColumns(maxReplicas: number): LoadColumns {
   };
 }
 
+const MOST_COUNTED = 2 ** 31 - 1;
+
+/** A capacity as a column has it: 0, unknown, for what is none, and no more than fits, lest it turn negative. */
+export function capacityColumn(told: number | undefined): number {
+  return told !== undefined && told >= 1 ? Math.min(Math.floor(told), MOST_COUNTED) : 0;
+}
+
 /** A replica's load as policies hear of it with a signal. */
 export function signalledLoad(columns: LoadColumns, replica: number): SignalledLoad {
   const { inFlight, decoding, contextTokens } = columns;

@@ -3,7 +3,7 @@ import { WarmpathError } from "../errors.ts";
 import type { LoadColumns, ReplicaSpec } from "../replica.ts";
 import { ActivityList, type Reservation } from "./activity-list.ts";
 import { DrainRates } from "./drain-rates.ts";
-import { clearLoad, createLoadColumns } from "./load-columns.ts";
+import { capacityColumn, clearLoad, createLoadColumns } from "./load-columns.ts";
 import type { EndedReservation, FirstToken, Growth, LoadDescription, ReportedLoad } from "./load-description.ts";
 import { PromptsUnderWay } from "./prompts-under-way.ts";
 import { PrefillLedger, prefillPairs, workBetween } from "./prefill-ledger.ts";
@@ -75,9 +75,9 @@ export class LoadModel {
       throw new WarmpathError("WP_INVALID_STATE", `replica ${replica} is already in the load model`);
     }
     this.#members[replica] = { spec, reported: undefined, reportedNs: undefined };
-    this.columns.batchSlots[replica] = spec.batchSlots ?? 0;
-    this.columns.kvBlocks[replica] = spec.kvBlocks ?? 0;
-    this.columns.stepTokens[replica] = spec.stepTokens ?? 0;
+    this.columns.batchSlots[replica] = capacityColumn(spec.batchSlots);
+    this.columns.kvBlocks[replica] = capacityColumn(spec.kvBlocks);
+    this.columns.stepTokens[replica] = capacityColumn(spec.stepTokens);
   }
 
   /** Forgets a replica and returns the ids of the requests that were in flight there, in the order they were placed. */
@@ -246,10 +246,10 @@ export class LoadModel {
     member.reported = reported;
     member.reportedNs = nowNs;
     if (member.spec.batchSlots === undefined && reported.batchSlots !== undefined) {
-      this.columns.batchSlots[replica] = reported.batchSlots;
+      this.columns.batchSlots[replica] = capacityColumn(reported.batchSlots);
     }
     if (member.spec.kvBlocks === undefined && reported.kvBlocks !== undefined) {
-      this.columns.kvBlocks[replica] = reported.kvBlocks;
+      this.columns.kvBlocks[replica] = capacityColumn(reported.kvBlocks);
     }
   }
 

@@ -85,6 +85,8 @@ describe("the registry of leases", () => {
   });
 
   test("says what is wrong with a description", async () => {
+    const [, ranks] = await call("POST", "/register", { ...description, dpRanks: 1e9 });
+    expect((ranks as { error: string }).error).toMatch(/^dpRanks: .*1024/);
     const wrong = { ...description, url: "ftp://x", kvBlocks: -1, leaseSeconds: 0 };
     const [status, answer] = await call("POST", "/register", wrong);
     expect(status).toBe(400);

@@ -5,6 +5,7 @@ import {
   openCluster,
   ownCluster,
 } from "../../../planes/discovery/kubernetes.ts";
+import { MOST_COUNTED, MOST_DP_RANKS } from "../../../planes/discovery/parts/worker-schema.ts";
 import type { DiscoveredWorker, WorkerEvents } from "../../../planes/discovery/types.ts";
 
 const NUMBERS: Readonly<Record<string, keyof DiscoveredWorker>> = {
@@ -91,9 +92,10 @@ function portNumber(key: string, written: string): number {
 }
 
 function wholeNumber(key: string, written: string): number {
+  const most = key === "dp-ranks" ? MOST_DP_RANKS : MOST_COUNTED;
   const value = Number(written);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw invalid(`${key} must be a whole number, 1 or more, got ${JSON.stringify(written)}`);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+  throw invalid(`${key} must be a whole number from 1 to ${most}, got ${JSON.stringify(written)}`);
 }
 
 function invalid(message: string): WarmpathError {

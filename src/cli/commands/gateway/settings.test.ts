@@ -107,12 +107,18 @@ describe("workers on the command line", () => {
     ]);
   });
 
-  test.each([["a:1"], ["ftp://a"], ["http://a:1,slots=2"], ["http://a:1,kv-blocks=0"], ["http://a:1,topic=b"]])(
-    "%s is refused",
-    (written) => {
-      expect(() => workersFrom([written])).toThrow("--worker");
-    },
-  );
+  test.each([
+    "a:1",
+    "ftp://a",
+    "http://a:1,slots=2",
+    "http://a:1,kv-blocks=0",
+    "http://a:1,kv-blocks=4294967296",
+    "http://a:1,dp-ranks=1000000000",
+    "http://a:1,events=5557",
+    "http://a:1,topic=b",
+  ])("%s is refused", (written) => {
+    expect(() => workersFrom([written])).toThrow("--worker");
+  });
 
   test.each(["工人", "a→b", " a", "a ", "a\nb", "a\u0000"])(
     "a name that no header can carry is refused: %j",

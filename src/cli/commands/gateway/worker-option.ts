@@ -1,5 +1,11 @@
 import { WarmpathError } from "../../../core/errors.ts";
-import { problemOf, workerName } from "../../../planes/discovery/parts/worker-schema.ts";
+import {
+  MOST_COUNTED,
+  MOST_DP_RANKS,
+  eventsUrl,
+  problemOf,
+  workerName,
+} from "../../../planes/discovery/parts/worker-schema.ts";
 import type { DiscoveredWorker } from "../../../planes/discovery/types.ts";
 
 const NUMBERS: Readonly<Record<string, string>> = {
@@ -32,7 +38,8 @@ function workerFrom(written: string, nameless: string): DiscoveredWorker {
   const addresses: Record<string, string> = {};
   for (const part of rest) {
     const [, key = "", value = ""] = /^([a-z-]+)=(.+)$/.exec(part) ?? [];
-    if (key === "events" || key === "replay" || key === "topic") addresses[key] = value;
+    if (key === "topic") addresses[key] = value;
+    else if (key === "events" || key === "replay") addresses[key] = address(key, value);
     else if (NUMBERS[key] !== undefined) fields[NUMBERS[key]] = wholeNumber(key, value);
     else {
       const known = ["events", "replay", "topic", ...Object.keys(NUMBERS)].join(", ");
@@ -57,10 +64,17 @@ function workerFrom(written: string, nameless: string): DiscoveredWorker {
   };
 }
 
+function address(key: string, written: string): string {
+  const { error } = eventsUrl.safeParse(written);
+  if (error === undefined) return written;
+  throw invalid(`--worker: ${key} ${problemOf(error)}, got ${JSON.stringify(written)}`);
+}
+
 function wholeNumber(key: string, written: string): number {
+  const most = key === "dp-ranks" ? MOST_DP_RANKS : MOST_COUNTED;
   const value = Number(written);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw invalid(`--worker: ${key} must be a whole number, 1 or more, got ${JSON.stringify(written)}`);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
+  throw invalid(`--worker: ${key} must be a whole number from 1 to ${most}, got ${JSON.stringify(written)}`);
 }
 
 function invalid(message: string): WarmpathError {

@@ -1,7 +1,12 @@
 import { z } from "zod";
 import type { DiscoveredWorker } from "../types.ts";
 
-const count: z.ZodOptional<z.ZodInt> = z.int().positive().optional();
+/** What a column of the router's load holds. */
+export const MOST_COUNTED: number = 2 ** 31 - 1;
+/** Each is a replica of its own with sockets of its own; the largest engines have some hundred. */
+export const MOST_DP_RANKS = 1024;
+
+const count: z.ZodOptional<z.ZodInt> = z.int().positive().max(MOST_COUNTED).optional();
 
 const HEADER_VALUE = /^[\x21-\x7e\xa1-\xff]([\x20-\x7e\xa1-\xff]*[\x21-\x7e\xa1-\xff])?$/;
 
@@ -14,7 +19,8 @@ const httpUrl = z
   .url({ protocol: /^https?$/, message: "must be an http:// or https:// URL" })
   .transform((url) => url.replace(/\/+$/, ""));
 
-const eventsUrl = z
+/** Where events may be; whether somebody is there is found out by listening. */
+export const eventsUrl: z.ZodString = z
   .string()
   .regex(
     /^((trtllm\+)?https?|tcp|ipc):\/\/\S+$/,
@@ -31,7 +37,7 @@ const fields = {
   name: workerName.optional(),
   url: httpUrl,
   model: z.string().min(1).optional(),
-  dpRanks: count,
+  dpRanks: z.int().positive().max(MOST_DP_RANKS).optional(),
   batchSlots: count,
   kvBlocks: count,
   blockTokens: count,
