@@ -196,6 +196,41 @@ describe("the event plane over ZMQ", () => {
     expect(hearing.heard).not.toContain("caught up");
   });
 
+  test.each([
+    ["tcp://host:port", "ZMQ cannot connect to tcp://host:port: Invalid argument"],
+    ["tcp://127.0.0.1", "ZMQ cannot connect to tcp://127.0.0.1: Invalid argument"],
+    [`ipc://${"x".repeat(300)}`, "File name too long"],
+    ["tcp://127.0.0.1:99999", "tcp://127.0.0.1:99999 has no port from 1 to 65535"],
+  ])("does not listen to %s, and says why", (url, reason) => {
+    expect(() => plane.subscribe("a", new Hearing(plane), { url })).toThrow(reason);
+  });
+
+  test("does not listen to a rank whose port would be somebody else's", () => {
+    const address = { url: "tcp://127.0.0.1:65535", dpRank: 1 };
+    expect(() => plane.subscribe("a#1", new Hearing(plane), address)).toThrow(
+      "tcp://127.0.0.1:65535, counted up to rank 1, has no port from 1 to 65535",
+    );
+  });
+
+  test.each(["tcp://host:port", "tcp://127.0.0.1:99999"])(
+    "hears an engine whose replay socket is said to be at %s, and says that nothing can be asked for",
+    async (replayUrl) => {
+      const publisher = await publishing(LOCAL, undefined);
+      const problems: string[] = [];
+      const hearing = new Hearing(plane);
+      hearing.problem = (message) => problems.push(message);
+      const subscription = plane.subscribe("a", hearing, { url: publisher.endpoint, replayUrl });
+      hearing.subscription = subscription;
+      subscription.catchUp();
+      await hearing.until("caught up");
+      await publisher.subscribed(1);
+      publisher.publish(cleared(2));
+      await hearing.until("unavailable");
+      expect(hearing.feed.state).toBe("live");
+      expect(problems).toEqual([expect.stringContaining("nothing can be asked for again: ")]);
+    },
+  );
+
   test("refuses events of another block size, and says why and what to do, once", async () => {
     const publisher = await ZmqEventPublisher.load({ endpoint: LOCAL, blockTokens: 1 });
     const problems: string[] = [];

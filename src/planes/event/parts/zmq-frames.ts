@@ -1,3 +1,5 @@
+import { WarmpathError } from "../../../core/errors.ts";
+
 /** Sequence numbers as vLLM frames them: 8 bytes, big endian. */
 const SEQUENCE_BYTES = 8;
 
@@ -17,7 +19,17 @@ export function sequenceOf(frame: Buffer | undefined): number | undefined {
   return Number.isSafeInteger(sequence) ? sequence : undefined;
 }
 
+const LAST_PORT = 65_535;
+
 /** The endpoint of a rank: each publishes on a port of its own, counted from the first one's. */
 export function endpointOfRank(endpoint: string, dpRank: number): string {
-  return dpRank === 0 ? endpoint : endpoint.replace(/:(\d+)$/, (_, port: string) => `:${Number(port) + dpRank}`);
+  const [, host = "", port] = /^(tcp:\/\/.*):(\d+)$/.exec(endpoint) ?? [];
+  if (port === undefined) return endpoint;
+  const ofRank = Number(port) + dpRank;
+  // ZMQ would take the lowest 16 bits of it, and hear somebody else.
+  if (ofRank < 1 || ofRank > LAST_PORT) {
+    const place = dpRank === 0 ? endpoint : `${endpoint}, counted up to rank ${dpRank},`;
+    throw new WarmpathError("WP_INVALID_INPUT", `${place} has no port from 1 to ${LAST_PORT}`);
+  }
+  return `${host}:${ofRank}`;
 }

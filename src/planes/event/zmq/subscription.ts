@@ -1,11 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type * as Zmq from "zeromq";
+import { WarmpathError } from "../../../core/errors.ts";
 import type { KvChange, KvEvent } from "../../../core/kv-index/types.ts";
 import { EngineDecoder } from "../../../wire/kv-events/engine-decoder.ts";
 import { Latch } from "../parts/latch.ts";
 import type { EventListener, EventSubscription } from "../types.ts";
 import { EngineLife, type EngineMessage } from "./engine-life.ts";
-import { END_OF_REPLAY, sequenceFrame, sequenceOf } from "../parts/zmq-frames.ts";
+import { END_OF_REPLAY, endpointOfRank, sequenceFrame, sequenceOf } from "../parts/zmq-frames.ts";
 
 /** What all subscriptions of a plane have seen. */
 export interface Tally {
@@ -19,7 +20,9 @@ export interface ZmqSubscriptionOptions {
   readonly zmq: typeof Zmq;
   readonly listener: EventListener;
   readonly endpoint: string;
-  readonly replayEndpoint: string | undefined;
+  /** The first rank's endpoint that sends events again. */
+  readonly replayUrl: string | undefined;
+  readonly dpRank: number;
   readonly topic: string;
   readonly blockTokens: number;
   /** How long the next part of a replay may take. */
@@ -51,14 +54,16 @@ export class ZmqSubscription implements EventSubscription {
   #isConnected = false;
   #isClosed = false;
   #hasRefused = false;
+  #mayReplay: boolean;
 
   constructor(options: ZmqSubscriptionOptions) {
     this.#options = options;
+    this.#mayReplay = options.replayUrl !== undefined;
     this.#decoder = new EngineDecoder(options.blockTokens);
     this.#socket = new options.zmq.Subscriber({ receiveHighWaterMark: 100_000, linger: 0 });
     this.#socket.events.on("handshake", () => this.#handshake());
+    connect(this.#socket, options.endpoint);
     this.#socket.subscribe(options.topic);
-    this.#socket.connect(options.endpoint);
     this.#reading = this.#read();
   }
 
@@ -122,7 +127,7 @@ export class ZmqSubscription implements EventSubscription {
     if (isFirst) return;
     this.#options.tally.reconnects++;
     const { last } = this.#life;
-    if (this.#options.replayEndpoint === undefined || last === undefined) return;
+    if (!this.#mayReplay || last === undefined) return;
     this.#unsettled++;
     void this.#inTurn(() => this.#findOut(last.sequence));
   }
@@ -169,12 +174,11 @@ export class ZmqSubscription implements EventSubscription {
    * the answers, so this is a DEALER that frames its question as REQ does.
    */
   async #ask(fromSequence: number): Promise<DecodedMessage[] | undefined> {
-    const { zmq, replayEndpoint, answerMs } = this.#options;
-    if (replayEndpoint === undefined) return [];
     if (this.#isClosed) return undefined;
-    const socket = new zmq.Dealer({ linger: 0, receiveTimeout: answerMs, sendTimeout: answerMs });
+    let socket: Zmq.Dealer | undefined;
     try {
-      socket.connect(replayEndpoint);
+      socket = this.#replaySocket();
+      if (socket === undefined) return [];
       await socket.send(["", sequenceFrame(fromSequence)]);
       const kept: DecodedMessage[] = [];
       for (;;) {
@@ -187,7 +191,23 @@ export class ZmqSubscription implements EventSubscription {
     } catch {
       return undefined;
     } finally {
+      socket?.close();
+    }
+  }
+
+  /** Undefined where nobody sends anything again. */
+  #replaySocket(): Zmq.Dealer | undefined {
+    const { zmq, replayUrl, dpRank, answerMs, listener } = this.#options;
+    if (!this.#mayReplay || replayUrl === undefined) return undefined;
+    const socket = new zmq.Dealer({ linger: 0, receiveTimeout: answerMs, sendTimeout: answerMs });
+    try {
+      connect(socket, endpointOfRank(replayUrl, dpRank));
+      return socket;
+    } catch (error) {
       socket.close();
+      this.#mayReplay = false;
+      listener.problem?.(`what it says is heard, and nothing can be asked for again: ${(error as Error).message}`);
+      return undefined;
     }
   }
 
@@ -217,5 +237,16 @@ export class ZmqSubscription implements EventSubscription {
     const done = this.#asking.then(() => (this.#isClosed ? undefined : work()));
     this.#asking = done;
     return done;
+  }
+}
+
+/** Throws where ZMQ takes the endpoint for none at all; one that is merely not there is tried again and again. */
+function connect(socket: Zmq.Subscriber | Zmq.Dealer, endpoint: string): void {
+  try {
+    socket.connect(endpoint);
+  } catch (cause) {
+    socket.close();
+    const reason = `ZMQ cannot connect to ${endpoint}: ${(cause as Error).message}`;
+    throw new WarmpathError("WP_INVALID_INPUT", reason, { cause });
   }
 }
