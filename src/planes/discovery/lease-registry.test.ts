@@ -11,10 +11,12 @@ describe("the registry of leases", () => {
   let server: Server;
   let url: string;
   let heard: string[];
+  let taken: Set<string>;
 
   beforeEach(async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    registry = new LeaseRegistry();
+    taken = new Set();
+    registry = new LeaseRegistry({ isTaken: (name) => taken.has(name) });
     heard = [];
     const listener: DiscoveryListener = {
       appeared: ({ name }) => heard.push(`appeared ${name}`),
@@ -82,6 +84,14 @@ describe("the registry of leases", () => {
     expect(heard.at(-1)).toBe("left 10.0.0.1:8000");
     expect((await call("DELETE", "/register/10.0.0.1%3A8000"))[0]).toBe(404);
     expect((await call("DELETE", "/register/%"))[0]).toBe(404);
+  });
+
+  test("gives nobody the name of a worker that does not announce itself", async () => {
+    taken.add("static");
+    const [status, body] = await call("POST", "/register", { ...description, name: "static" });
+    expect([status, body]).toEqual([409, { error: expect.stringContaining("a worker named static") as string }]);
+    expect((await call("DELETE", "/register/static"))[0]).toBe(404);
+    expect(heard).toEqual([]);
   });
 
   test("says what is wrong with a description", async () => {

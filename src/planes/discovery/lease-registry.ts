@@ -12,6 +12,11 @@ export interface TakenLease {
   readonly leaseSeconds: number;
 }
 
+export interface LeaseRegistryOptions {
+  /** Whether a name is that of a worker that does not announce itself; nobody else can have it. */
+  readonly isTaken?: (name: string) => boolean;
+}
+
 interface Lease extends TakenLease {
   readonly expiry: NodeJS.Timeout;
 }
@@ -26,8 +31,13 @@ const leaseSchema = z.object({ leaseSeconds: z.number().positive().max(MAX_LEASE
  * `DELETE /register/NAME` gives it back, `GET /register` lists them. A lease that is not renewed in time ends.
  */
 export class LeaseRegistry implements DiscoveryPlane, HttpMount {
+  readonly #isTaken: (name: string) => boolean;
   readonly #leases = new Map<string, Lease>();
   readonly #rosters = new Set<Roster>();
+
+  constructor({ isTaken = () => false }: LeaseRegistryOptions = {}) {
+    this.#isTaken = isTaken;
+  }
 
   watch(listener: DiscoveryListener): Promise<DiscoveryWatch> {
     const roster = new Roster(listener);
@@ -85,6 +95,11 @@ export class LeaseRegistry implements DiscoveryPlane, HttpMount {
       return;
     }
     const { leaseSeconds } = lease.data;
+    if (this.#isTaken(worker.data.name)) {
+      const error = `the gateway was started with a worker named ${worker.data.name}; announce this one under another name`;
+      respond(response, 409, { error });
+      return;
+    }
     this.#take(worker.data, leaseSeconds);
     respond(response, 200, { name: worker.data.name, leaseSeconds });
   }

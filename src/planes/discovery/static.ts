@@ -23,6 +23,11 @@ export class StaticDiscovery implements DiscoveryPlane {
     });
   }
 
+  /** Whether one of the workers has this name. */
+  has(name: string): boolean {
+    return this.#workers.some((worker) => worker.name === name);
+  }
+
   /** These are all the workers there are, from now on. */
   replace(workers: readonly DiscoveredWorker[]): void {
     this.#workers = workers;

@@ -1,6 +1,7 @@
 import { WarmpathError } from "../../../core/errors.ts";
 import { AdminServer } from "../../../gateway/admin/server.ts";
 import type { Decider } from "../../../gateway/decider.ts";
+import { DiscoverySources } from "../../../gateway/discovery-sources.ts";
 import { HealthMonitor } from "../../../gateway/health/health-monitor.ts";
 import { DEFAULT_OUTLIERS } from "../../../gateway/health/outlier-detector.ts";
 import { httpProbe } from "../../../gateway/health/worker-probe.ts";
@@ -86,7 +87,8 @@ export async function startDecider(
     changed: (worker, state, reason) => log(`worker ${worker}: circuit ${state}, ${reason}`),
   });
   decider.observeAttempts(monitor);
-  const watches = await Promise.all(discovery.planes.map((plane) => plane.watch(fleet)));
+  const sources = new DiscoverySources(fleet);
+  const watches = await Promise.all(discovery.planes.map((plane) => plane.watch(sources.add())));
   const parts: DeciderParts = { decider, discovery, watches, monitor };
   if (reloading !== undefined) registerReloadGauges(decider.metrics.registry, reloading);
   if (estate !== undefined) await inherit(parts, estate);

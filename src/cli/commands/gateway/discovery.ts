@@ -11,6 +11,7 @@ import { kubernetesOptions } from "./kubernetes-option.ts";
 
 /** Where workers are found, and what of it must be reachable over HTTP. */
 export interface Discovery {
+  /** The first to tell of a name has it. */
   readonly planes: readonly DiscoveryPlane[];
   readonly mounts: readonly HttpMount[];
   /** Those that are named one by one. */
@@ -34,7 +35,7 @@ export function createDiscovery(workers: readonly DiscoveredWorker[], source: st
   const [, kind = source, rest = ""] = /^([a-z]+):(.+)$/.exec(source) ?? [];
   switch (kind) {
     case "registration": {
-      const registry = new LeaseRegistry();
+      const registry = new LeaseRegistry({ isTaken: (name) => named.has(name) });
       return { planes: [described(named), registry], mounts: [registry], named, registry };
     }
     case "file":
