@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type IncomingMessage, request as send } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { LiveFeed } from "./feed.ts";
 import { COMMAND_PATH, FEED_PATH, type Hello, type Snapshot } from "./protocol.ts";
@@ -92,9 +94,27 @@ describe("the page's server", () => {
     expect(load.calls).toEqual([]);
   });
 
+  test("shows and does nothing under a name that somebody else made point here", async () => {
+    const { url, load } = await serve();
+    const { port, hostname } = new URL(url);
+    const asked = async (method: string, path: string): Promise<number | undefined> => {
+      const headers = { host: `evil.example:${port}`, origin: `http://evil.example:${port}` };
+      const sent = send({ method, hostname, port, path, headers: { ...headers, "content-type": "application/json" } });
+      sent.end(method === "POST" ? '{"kind":"stop"}' : undefined);
+      const [response] = (await once(sent, "response")) as [IncomingMessage];
+      response.resume();
+      return response.statusCode;
+    };
+    expect([await asked("POST", COMMAND_PATH), await asked("GET", "/"), await asked("GET", FEED_PATH)]).toEqual([
+      403, 403, 403,
+    ]);
+    expect(load.calls).toEqual([]);
+  });
+
   test("takes no command from the page of somebody else", async () => {
     const { load, command } = await serve();
     expect((await command({ kind: "stop" }, { origin: "http://elsewhere.example" })).status).toBe(403);
+    expect((await command({ kind: "stop" }, { "sec-fetch-site": "cross-site" })).status).toBe(403);
     expect((await command('{"kind":"stop"}', { "content-type": "text/plain" })).status).toBe(403);
     expect(load.calls).toEqual([]);
   });

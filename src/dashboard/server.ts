@@ -3,6 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo } from "node:net";
 import { WarmpathError } from "../core/errors.ts";
 import { collectBody, jsonOf } from "../wire/body.ts";
+import { isFromForeignPage, isLoopback, namesThisMachine } from "../wire/request-origin.ts";
 import { readCommand } from "./commands.ts";
 import type { LiveFeed } from "./feed.ts";
 import { COMMAND_PATH, type CommandReply, FEED_PATH } from "./protocol.ts";
@@ -34,6 +35,7 @@ export class DashboardServer {
   readonly #server: Server;
   readonly #readers = new Set<ServerResponse>();
   #timer: NodeJS.Timeout | undefined;
+  #isOnThisMachineAlone = false;
 
   constructor(options: DashboardServerOptions) {
     this.#options = options;
@@ -46,6 +48,7 @@ export class DashboardServer {
   async listen(port = 0, host = "127.0.0.1"): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, "listening");
+    this.#isOnThisMachineAlone = isLoopback(host);
     this.#timer = setInterval(() => this.#tick(), this.#options.intervalMs ?? DEFAULT_INTERVAL_MS);
     const shown = host.includes(":") ? `[${host}]` : host;
     return `http://${shown}:${(this.#server.address() as AddressInfo).port}`;
@@ -73,6 +76,11 @@ export class DashboardServer {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split("?", 1)[0] ?? "/";
+    // Whoever makes a name of their own point to this machine has pages whose origin is this server.
+    if (this.#isOnThisMachineAlone && !namesThisMachine(request.headers)) {
+      reply(response, 403, `${request.headers.host} is no name of this machine; ask for localhost`);
+      return;
+    }
     if (path === COMMAND_PATH) {
       await this.#command(request, response);
       return;
@@ -106,7 +114,7 @@ export class DashboardServer {
       return;
     }
     // A page of somebody else's must not steer this one: browsers send its origin, and ask before they send JSON.
-    if (!isSameOrigin(request) || request.headers["content-type"]?.split(";")[0] !== "application/json") {
+    if (isFromForeignPage(request.headers) || request.headers["content-type"]?.split(";")[0] !== "application/json") {
       reply(response, 403, "commands come as JSON from the page itself");
       return;
     }
@@ -119,10 +127,6 @@ export class DashboardServer {
       reply(response, status, error instanceof Error ? error.message : String(error));
     }
   }
-}
-
-function isSameOrigin({ headers }: IncomingMessage): boolean {
-  return headers.origin === undefined || headers.origin.replace(/^https?:\/\//, "") === headers.host;
 }
 
 function event(name: string, data: object): string {

@@ -43,10 +43,14 @@ async function call(method: string, path: string, body?: object): Promise<{ stat
 }
 
 /** The answer to a path as it is written, which `fetch` would not send. */
-function answerTo(method: string, path: string): Promise<{ status: number | undefined; body: string }> {
+function answerTo(
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number | undefined; body: string }> {
   return new Promise((resolve, reject) => {
     const { hostname: host, port } = new URL(url);
-    const sent = send({ method, host, port, path }, (response) => {
+    const sent = send({ method, host, port, path, headers }, (response) => {
       let body = "";
       response.on("data", (chunk: Buffer) => (body += chunk.toString()));
       response.on("end", () => resolve({ status: response.statusCode, body }));
@@ -177,6 +181,31 @@ describe("the admin API", () => {
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 400, 405]);
     expect((await answerTo("POST", "/admin/workers/%ff/drain")).status).toBe(400);
     expect(answers[3].body).toContain("is not percent-encoded UTF-8");
+  });
+
+  test("takes no orders from pages of other origins, and from programs it does", async () => {
+    const drain = "/admin/workers/a/drain";
+    for (const headers of [
+      { origin: "https://evil.example" },
+      { origin: "null" },
+      { "sec-fetch-site": "cross-site" },
+    ]) {
+      const { status, body } = await answerTo("POST", drain, headers);
+      expect([status, body]).toEqual([403, expect.stringContaining('"code":"foreign_page"')]);
+    }
+    expect((await answerTo("PUT", "/mounted", { origin: "https://evil.example" })).status).toBe(403);
+    expect(decider.fleet.workers.map(({ phase }) => phase)).toEqual(["ready", "ready"]);
+    expect((await answerTo("GET", "/admin/workers", { origin: "https://evil.example" })).status).toBe(200);
+    expect((await answerTo("POST", drain, { origin: url })).status).toBe(200);
+    expect((await answerTo("POST", drain)).status).toBe(200);
+  });
+
+  test("answers nothing under a name that somebody else made point to this machine", async () => {
+    const host = `evil.example:${new URL(url).port}`;
+    const { status, body } = await answerTo("GET", "/admin/settings", { host, origin: `http://${host}` });
+    expect([status, body]).toEqual([403, expect.stringContaining(`${host} is no name of this machine`)]);
+    expect((await answerTo("GET", "/mounted", { host })).status).toBe(403);
+    expect((await answerTo("GET", "/admin/settings", { host: "localhost:1" })).status).toBe(200);
   });
 
   test("has the settings read again where somebody can, and tells how it went", async () => {

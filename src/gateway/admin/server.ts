@@ -5,7 +5,9 @@ import { WarmpathError } from "../../core/errors.ts";
 import { createPolicy } from "../../core/policy/registry.ts";
 import type { HttpMount } from "../../planes/http-mount/types.ts";
 import { jsonOf } from "../../wire/body.ts";
+import { encodeError } from "../../wire/openai-reply.ts";
 import { field } from "../../wire/openai-usage.ts";
+import { isFromForeignPage, isLoopback, namesThisMachine } from "../../wire/request-origin.ts";
 import { splitTarget } from "../../wire/request-target.ts";
 import type { BearerToken } from "../access/bearer-token.ts";
 import type { LocalDecider } from "../local-decider.ts";
@@ -48,6 +50,7 @@ const MAX_BODY_BYTES = 64 * 1024;
 const POLICY_FIELDS: ReadonlySet<string> = new Set(["policy", "parameters"]);
 const DEFAULT_DECISIONS = 50;
 const MOST_DECISIONS = 1000;
+const READING: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 
 /**
  * The operators' side of the gateway, on a listener of its own: what is known of workers, index and decisions, and the few
@@ -60,6 +63,7 @@ export class AdminServer {
   readonly #server: Server;
   readonly #routes: readonly (readonly [method: string, path: RegExp, handler: Handler])[];
   #isRetired = false;
+  #isOnThisMachineAlone = false;
 
   constructor(options: AdminServerOptions) {
     this.#options = options;
@@ -90,7 +94,9 @@ export class AdminServer {
   async listen(port = 0, host = "127.0.0.1"): Promise<string> {
     this.#server.listen(port, host);
     await once(this.#server, "listening");
-    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
+    this.#isOnThisMachineAlone = isLoopback(host);
+    const shown = host.includes(":") ? `[${host}]` : host;
+    return `http://${shown}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** A successor listens here now: whoever is still connected to this one is sent there. */
@@ -118,6 +124,14 @@ export class AdminServer {
       respondWithError(response, "invalid_admin_token", "send the admin token as Authorization: Bearer TOKEN");
       return;
     }
+    // Who has the token is who they say; who reaches this machine without one may be any page in a browser on it.
+    const intruder = token === undefined ? this.#intruderIn(request) : undefined;
+    if (intruder !== undefined) {
+      response.setHeader("connection", "close");
+      const fields = { message: intruder, type: "invalid_request_error", code: "foreign_page" };
+      respondJson(response, 403, encodeError(fields));
+      return;
+    }
     for (const mount of this.#options.mounts ?? []) if (mount.handle(request, response)) return;
     const [requested, query] = splitTarget(request.url);
     if (requested === "/metrics") {
@@ -137,6 +151,15 @@ export class AdminServer {
     }
     const code = isKnownPath ? "method_not_allowed" : "not_found";
     respondWithError(response, code, `nothing is served at ${request.method} ${requested}`);
+  }
+
+  /** Why a request is none of an operator's; undefined if it may be. */
+  #intruderIn({ method, headers }: IncomingMessage): string | undefined {
+    if (this.#isOnThisMachineAlone && !namesThisMachine(headers)) {
+      return `${headers.host} is no name of this machine; ask for localhost, or give the gateway an admin token`;
+    }
+    if (READING.has(method) || !isFromForeignPage(headers)) return undefined;
+    return `orders are not taken from the page of ${headers.origin ?? "another site"}`;
   }
 
   async #reload(): Promise<Answer> {
