@@ -101,6 +101,15 @@ describe("the tokenizer's thread", () => {
     await worker.close();
   });
 
+  test("fails for a text that cannot be tokenized, and for nobody else who waits", async () => {
+    const worker = thread();
+    const none = worker.encode([undefined as unknown as string]);
+    const other = worker.encode(["sea"]);
+    await expect(none).rejects.toThrow("not tokenized: TypeError");
+    expect(await other).toEqual([bpe.encodePlain("sea")]);
+    await worker.close();
+  });
+
   test("fails what it had not done when it dies", async () => {
     const worker = new TokenizerThread({ ...definition, patterns: ["("] }, ENTRY);
     await expect(worker.encode(["sea"])).rejects.toThrow("the pattern ( cannot be used");

@@ -10,16 +10,23 @@ export interface PassageJob {
 
 export interface PassageAnswer {
   readonly id: number;
-  readonly tokens: readonly Uint32Array[];
+  /** Undefined if they could not be made. */
+  readonly tokens: readonly Uint32Array[] | undefined;
+  readonly problem?: string;
 }
 
 const bpe = new ByteBpe(workerData as BpeDefinition);
 
 parentPort?.on("message", ({ id, passages }: PassageJob) => {
-  const tokens = passages.map((passage) => bpe.encodePlain(passage));
-  const answer: PassageAnswer = { id, tokens };
-  parentPort?.postMessage(
-    answer,
-    tokens.map(({ buffer }) => buffer as ArrayBuffer),
-  );
+  const answer = answerTo(id, passages);
+  parentPort?.postMessage(answer, answer.tokens?.map(({ buffer }) => buffer as ArrayBuffer) ?? []);
 });
+
+/** A text that cannot be tokenized, such as one too long for a pattern, must not end what others wait for. */
+function answerTo(id: number, passages: readonly string[]): PassageAnswer {
+  try {
+    return { id, tokens: passages.map((passage) => bpe.encodePlain(passage)) };
+  } catch (error) {
+    return { id, tokens: undefined, problem: String(error) };
+  }
+}

@@ -45,8 +45,10 @@ export class TokenizerThread {
 
   #start(): Worker {
     const thread = new Worker(this.#entry, { workerData: this.#definition });
-    thread.on("message", ({ id, tokens }: PassageAnswer) => {
-      this.#waiting.get(id)?.resolve(tokens);
+    thread.on("message", ({ id, tokens, problem = "" }: PassageAnswer) => {
+      const waiting = this.#waiting.get(id);
+      if (tokens === undefined) waiting?.reject(new WarmpathError("WP_INVALID_INPUT", `not tokenized: ${problem}`));
+      else waiting?.resolve(tokens);
       this.#waiting.delete(id);
       if (this.#waiting.size === 0) thread.unref();
     });
