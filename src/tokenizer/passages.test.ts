@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { trainedFile } from "../../test/support/model-files.ts";
 import { ByteBpe } from "./bpe/byte-bpe.ts";
 import { readTokenizerJson } from "./bpe/tokenizer-json.ts";
-import { PassageTokenizer } from "./passages.ts";
+import { PassageTokenizer, passageEnd } from "./passages.ts";
 
 const definition = readTokenizerJson(
   trainedFile("the cat sat on the mat and that was that, said the cat ".repeat(4), 60),
@@ -60,6 +60,21 @@ describe("tokens by passages", () => {
     encode.mockClear();
     passages.encode(`<|im_start|>${document}<|im_end|>`);
     expect(encode).not.toHaveBeenCalled();
+  });
+
+  test("are cut without a look behind the part they belong to", () => {
+    const looked: number[] = [];
+    const letters = {
+      charCodeAt: (at: number): number => {
+        looked.push(at);
+        return 0x78;
+      },
+    };
+    expect(passageEnd(letters, 1000, 5000)).toBe(5000);
+    expect(Math.max(...looked)).toBe(4999);
+    expect(passageEnd("some words ".repeat(1000), 0, 11_000)).toBe(2050);
+    expect(passageEnd("some words ".repeat(1000), 0, 2050)).toBe(2050);
+    expect(passageEnd("x1 ".repeat(1000), 0, 3000)).toBe(3000);
   });
 
   test("can be made elsewhere where they are missing", () => {

@@ -23,6 +23,7 @@ export interface Outline {
 const SHORTEST_KEPT = 48;
 /** Where a part is cut, if it can be: the longer, the more is tokenized again when a text grows at its end. */
 const PASSAGE_CHARS = 2048;
+const BLANK = 0x20;
 /** With its tokens a passage takes two to three bytes a character. */
 const DEFAULT_CACHE_CHARS = 32 * 1024 * 1024;
 
@@ -47,7 +48,7 @@ export class PassageTokenizer {
         continue;
       }
       for (let from = start; from < end;) {
-        const to = this.#passageEnd(text, from, end);
+        const to = this.#bpe.cutsAfterWords ? passageEnd(text, from, end) : end;
         const passage = text.slice(from, to);
         const known = to - from < SHORTEST_KEPT ? this.#bpe.encodePlain(passage) : this.#cache.get(passage);
         parts.push(known);
@@ -81,14 +82,6 @@ export class PassageTokenizer {
     return this.complete(outline, this.encodeMissing(outline));
   }
 
-  #passageEnd(text: string, from: number, end: number): number {
-    if (end - from <= PASSAGE_CHARS || !this.#bpe.cutsAfterWords) return end;
-    const afterWord = /[A-Za-z] /g;
-    afterWord.lastIndex = from + PASSAGE_CHARS;
-    const match = afterWord.exec(text);
-    return match === null || match.index + 1 >= end ? end : match.index + 1;
-  }
-
   #addedToken(token: number): Uint32Array {
     let tokens = this.#added.get(token);
     if (tokens === undefined) {
@@ -97,6 +90,18 @@ export class PassageTokenizer {
     }
     return tokens;
   }
+}
+
+/** Where the passage that begins at `from` ends: after a word, or where the part ends. Nothing behind that is looked at. */
+export function passageEnd(text: Pick<string, "charCodeAt">, from: number, end: number): number {
+  let isAfterLetter = false;
+  for (let at = from + PASSAGE_CHARS; at < end; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === BLANK && isAfterLetter) return at;
+    // In lower case or not, one bit apart.
+    isAfterLetter = (unit | 0x20) >= 0x61 && (unit | 0x20) <= 0x7a;
+  }
+  return end;
 }
 
 /** Several lists of tokens as one. */

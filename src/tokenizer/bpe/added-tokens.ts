@@ -35,7 +35,7 @@ export class AddedTokens {
       const token = this.#tokens.get(text.slice(at, end));
       // White space that the token before took along may reach into this one's.
       if (token === undefined || at < done) continue;
-      const start = token.stripsLeft ? Math.max(done, spaceBefore(text, at)) : at;
+      const start = token.stripsLeft ? spaceBefore(text, done, at) : at;
       if (start > done) stretches.push({ start: done, end: start, token: -1 });
       done = token.stripsRight ? spaceAfter(text, end) : end;
       stretches.push({ start, end: done, token: token.id });
@@ -66,9 +66,9 @@ export class AddedTokens {
 
 const SPACE = new RegExp(`[${WHITE_SPACE}]`);
 
-function spaceBefore(text: string, end: number): number {
+function spaceBefore(text: string, start: number, end: number): number {
   let at = end;
-  while (at > 0 && SPACE.test(text[at - 1])) at--;
+  while (at > start && SPACE.test(text[at - 1])) at--;
   return at;
 }
 

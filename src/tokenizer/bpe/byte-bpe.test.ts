@@ -48,6 +48,29 @@ describe.each(FAMILIES)("byte-level BPE with the settings of %s", (family) => {
     );
   });
 
+  test("gives the tokens of @huggingface/tokenizers for long runs of one kind", () => {
+    const runs = [
+      "a",
+      "A",
+      "7",
+      "=",
+      " ",
+      "\n",
+      "\u0301\u0316",
+      "\u0316\u0301\u{1d165}",
+      "文",
+      "é",
+      "🙂",
+      "\ud800",
+      "<|im_",
+      "'",
+    ];
+    for (const run of runs) {
+      const value = `x${run.repeat(700)}`;
+      expect([run, ...bpe.encode(value)]).toEqual([run, ...oracle.encode(value, { add_special_tokens: false }).ids]);
+    }
+  });
+
   test("gives the tokens of the engines' own tokenizers for texts that are easy to get wrong", () => {
     const rows = JSON.parse(readFileSync(FIXTURE, "utf8")) as { text: string; tokens: Record<Family, number[]> }[];
     expect(rows.length).toBeGreaterThan(100);

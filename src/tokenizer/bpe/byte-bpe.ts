@@ -3,6 +3,7 @@ import { BYTE_CHARACTERS } from "./byte-alphabet.ts";
 import type { BpeDefinition } from "./definition.ts";
 import { MergeTable } from "./merge-table.ts";
 import { Merger } from "./merger.ts";
+import { normalized } from "./normal-form.ts";
 import type { Splitter } from "./splitter.ts";
 import { createSplitter } from "./splitters.ts";
 import { LONGEST_CACHED, WordCache, pieceHash } from "./word-cache.ts";
@@ -11,6 +12,9 @@ import { LONGEST_CACHED, WordCache, pieceHash } from "./word-cache.ts";
 const DEFAULT_CACHED_WORDS = 1 << 17;
 /** UTF-8 bytes of one UTF-16 code unit, at most. */
 const MAX_BYTES_PER_UNIT = 3;
+/** Room for tokens to begin with, and what is kept of it after a text that needed more. */
+const LEAST_ROOM = 4096;
+const MOST_KEPT = 1 << 20;
 /** Nothing below is changed by composing, nor composes with what stands before it. */
 const MAY_COMPOSE = /[\u0300-\uffff]/;
 
@@ -29,7 +33,9 @@ export class ByteBpe {
   readonly #splitter: Splitter;
   readonly #merger: Merger;
   readonly #words: WordCache;
-  #out: Uint32Array = new Uint32Array(4096);
+  /** Length of the longest of the whole words: no longer piece is one. */
+  readonly #longestWord: number;
+  #out: Uint32Array = new Uint32Array(LEAST_ROOM);
   #count = 0;
 
   constructor(definition: BpeDefinition, cachedWords: number = DEFAULT_CACHED_WORDS) {
@@ -46,6 +52,9 @@ export class ByteBpe {
     this.#splitter = createSplitter(definition.patterns);
     this.#merger = new Merger(new MergeTable(definition.merges));
     this.#words = new WordCache(cachedWords);
+    let longestWord = 0;
+    for (const word of definition.wholeWords?.keys() ?? []) longestWord = Math.max(longestWord, word.length);
+    this.#longestWord = longestWord;
   }
 
   /** Whether plain text may be cut between a letter and a space, and tokenized in parts. */
@@ -65,14 +74,20 @@ export class ByteBpe {
       if (token >= 0) this.#add(token);
       else this.#addPlain(text.slice(start, end));
     }
-    return this.#out.slice(0, this.#count);
+    return this.#taken();
   }
 
   /** The tokens of text in which no added token is to be found, as between two of them. */
   encodePlain(text: string): Uint32Array {
     this.#count = 0;
     this.#addPlain(text);
-    return this.#out.slice(0, this.#count);
+    return this.#taken();
+  }
+
+  #taken(): Uint32Array {
+    const tokens = this.#out.slice(0, this.#count);
+    if (this.#out.length > MOST_KEPT) this.#out = new Uint32Array(LEAST_ROOM);
+    return tokens;
   }
 
   #addPlain(plain: string): void {
@@ -84,17 +99,17 @@ export class ByteBpe {
   }
 
   #addPieces(text: string, start: number, end: number): void {
-    this.#reserve((end - start) * MAX_BYTES_PER_UNIT);
     for (let from = start; from < end;) {
       const to = this.#splitter.pieceEnd(text, from, end);
       if (to - from > LONGEST_CACHED) this.#copyMerged(this.#mergePiece(text, from, to));
       else {
+        this.#reserve(LONGEST_CACHED * MAX_BYTES_PER_UNIT);
         const hash = pieceHash(text, from, to);
         const known = this.#words.read(text, from, to, hash, this.#out, this.#count);
         if (known >= 0) this.#count += known;
         else {
           const count = this.#mergePiece(text, from, to);
-          this.#words.write(text, from, to, hash, this.#merger.symbols(count), count);
+          this.#words.write(text, from, to, hash, this.#merger.symbols, count);
           this.#copyMerged(count);
         }
       }
@@ -105,9 +120,11 @@ export class ByteBpe {
   /** Leaves a piece's tokens in the merger and returns how many they are. */
   #mergePiece(text: string, from: number, to: number): number {
     const { byteTokens, wholeWords } = this.definition;
-    const symbols = this.#merger.symbols((to - from) * MAX_BYTES_PER_UNIT);
+    const symbols = this.#merger.room(
+      to - from > LONGEST_CACHED ? utf8Length(text, from, to) : LONGEST_CACHED * MAX_BYTES_PER_UNIT,
+    );
     const bytes = writeUtf8(text, from, to, symbols);
-    if (wholeWords !== undefined) {
+    if (wholeWords !== undefined && bytes <= this.#longestWord) {
       let word = "";
       for (let i = 0; i < bytes; i++) word += BYTE_CHARACTERS[symbols[i]];
       const token = wholeWords.get(word);
@@ -121,7 +138,8 @@ export class ByteBpe {
   }
 
   #copyMerged(count: number): void {
-    const symbols = this.#merger.symbols(count);
+    this.#reserve(count);
+    const { symbols } = this.#merger;
     for (let i = 0; i < count; i++) this.#out[this.#count++] = symbols[i];
   }
 
@@ -140,10 +158,28 @@ export class ByteBpe {
 
   #normalized(text: string): string {
     return this.definition.normalForms.reduce(
-      (normal, form) => (form === "NFC" && !MAY_COMPOSE.test(normal) ? normal : normal.normalize(form)),
+      (normal, form) => (form === "NFC" && !MAY_COMPOSE.test(normal) ? normal : normalized(normal, form)),
       text,
     );
   }
+}
+
+/** How many bytes `writeUtf8` writes. */
+function utf8Length(text: string, from: number, to: number): number {
+  let count = 0;
+  for (let i = from; i < to; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) count++;
+    else if (unit < 0x800) count += 2;
+    // Half a pair takes as much as any other; both halves together take one more.
+    else if (unit < 0xd800 || unit >= 0xdc00 || i + 1 === to || (text.charCodeAt(i + 1) & 0xfc00) !== 0xdc00)
+      count += 3;
+    else {
+      count += 4;
+      i++;
+    }
+  }
+  return count;
 }
 
 /** Writes the UTF-8 bytes of a stretch of text, one a number, and returns how many; half a pair becomes U+FFFD. */

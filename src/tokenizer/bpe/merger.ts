@@ -1,11 +1,13 @@
 import { type MergeTable, NO_MERGE } from "./merge-table.ts";
 
+/** Symbols that there is always room for; what a longer piece needs, 32 bytes for each of its own, is given back after it. */
+const ROOM_KEPT = 1 << 16;
 /** Up to here looking at every pair for each merge is faster than keeping them in order. */
 const SHORT = 48;
 
 /**
  * Merges the symbols of a piece: always the pair of lowest rank, the leftmost of equals, until none is left. Works in arrays
- * of its own that grow with the longest piece.
+ * of its own.
  */
 export class Merger {
   readonly #table: MergeTable;
@@ -21,11 +23,18 @@ export class Merger {
     this.#table = table;
   }
 
-  /** Room for so many symbols, to be filled before `merge`; holds the result after it. */
-  symbols(count: number): Int32Array {
-    if (this.#symbols.length < count) {
-      this.#symbols = new Int32Array(count * 2);
-      this.#places = new Int32Array(count * 2);
+  /** What there was room for, and the result after `merge`. */
+  get symbols(): Int32Array {
+    return this.#symbols;
+  }
+
+  /** Room for so many symbols, to be filled before `merge`. */
+  room(count: number): Int32Array {
+    if (this.#symbols.length < count || (this.#symbols.length > ROOM_KEPT && count <= ROOM_KEPT)) {
+      const length = roomFor(count);
+      this.#symbols = new Int32Array(length);
+      this.#places = new Int32Array(length);
+      if (this.#next.length > length) this.#takeLinks(0);
     }
     return this.#symbols;
   }
@@ -70,7 +79,7 @@ export class Merger {
     const table = this.#table;
     const symbols = this.#symbols;
     const places = this.#places;
-    this.#reserve(count);
+    if (this.#next.length < count) this.#takeLinks(roomFor(count));
     const next = this.#next;
     const previous = this.#previous;
     this.#heapSize = 0;
@@ -100,12 +109,11 @@ export class Merger {
     return left;
   }
 
-  #reserve(count: number): void {
-    if (this.#next.length >= count) return;
-    this.#next = new Int32Array(count * 2);
-    this.#previous = new Int32Array(count * 2);
-    // Every symbol enters once at the start, and every merge adds two at most.
-    this.#heap = new Float64Array(count * 2 * 3);
+  #takeLinks(length: number): void {
+    this.#next = new Int32Array(length);
+    this.#previous = new Int32Array(length);
+    // Every symbol enters once at the start; every merge takes one out and adds two at most.
+    this.#heap = new Float64Array(length * 2);
   }
 
   /** Rank and place in one number: ranks stay far below 2^21, places below 2^32. */
@@ -138,4 +146,9 @@ export class Merger {
     const rank = Math.floor(top / 2 ** 32);
     return { rank, at: top - rank * 2 ** 32 };
   }
+}
+
+/** Twice what is needed now, so that not every longer piece takes it anew; no more than that where it is much. */
+function roomFor(count: number): number {
+  return Math.max(count, Math.min(count * 2, ROOM_KEPT));
 }

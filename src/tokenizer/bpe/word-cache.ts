@@ -16,6 +16,12 @@ const TOKENS = 3;
 /** Longer pieces are rare, and a cache full of them would help nobody. */
 export const LONGEST_CACHED = 96;
 
+/**
+ * Places that are looked at for a piece. The table is never more than half full, so that pieces of a language are found in the first few;
+ * of those that somebody chose to meet in one place, the rest is merged again each time.
+ */
+const MOST_LOOKS = 32;
+
 export class WordCache {
   readonly #slots: Int32Array;
   readonly #entries: Int32Array;
@@ -39,7 +45,8 @@ export class WordCache {
   read(text: string, from: number, to: number, hash: number, out: Uint32Array, at: number): number {
     const entries = this.#entries;
     const mask = this.#slots.length - 1;
-    for (let slot = hash & mask; this.#slots[slot] !== 0; slot = (slot + 1) & mask) {
+    for (let looks = 0, slot = hash & mask; looks < MOST_LOOKS; looks++, slot = (slot + 1) & mask) {
+      if (this.#slots[slot] === 0) return -1;
       const entry = (this.#slots[slot] - 1) * ENTRY;
       if (entries[entry + HASH] !== hash || !this.#holds(entry, text, from, to)) continue;
       const count = entries[entry + LENGTHS] & 0xffff;
@@ -51,7 +58,7 @@ export class WordCache {
     return -1;
   }
 
-  /** Keeps the tokens of a piece that `read` did not know. */
+  /** Keeps the tokens of a piece that `read` did not know, if there is a place where it would be found. */
   write(text: string, from: number, to: number, hash: number, tokens: Int32Array, count: number): void {
     const length = to - from;
     const isFull =
@@ -59,6 +66,8 @@ export class WordCache {
       this.#textLength + length > this.#text.length ||
       this.#tokenCount + count > this.#tokens.length;
     if (isFull) this.#clear();
+    const slot = this.#freeSlot(hash);
+    if (slot < 0) return;
     const entry = this.#entryCount * ENTRY;
     const entries = this.#entries;
     entries[entry + HASH] = hash;
@@ -67,10 +76,16 @@ export class WordCache {
     entries[entry + TOKENS] = count === 1 ? tokens[0] : this.#tokenCount;
     for (let i = from; i < to; i++) this.#text[this.#textLength++] = text.charCodeAt(i);
     if (count > 1) for (let i = 0; i < count; i++) this.#tokens[this.#tokenCount++] = tokens[i];
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
-    while (this.#slots[slot] !== 0) slot = (slot + 1) & mask;
     this.#slots[slot] = ++this.#entryCount;
+  }
+
+  #freeSlot(hash: number): number {
+    const mask = this.#slots.length - 1;
+    for (let looks = 0; looks < MOST_LOOKS; looks++) {
+      const slot = (hash + looks) & mask;
+      if (this.#slots[slot] === 0) return slot;
+    }
+    return -1;
   }
 
   #holds(entry: number, text: string, from: number, to: number): boolean {
