@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { requireProgram, type SkippableTest } from "./required-component.ts";
 
 const READY = /Server is ready/;
+const CONFIG = "nats.conf";
 
 /** A NATS server of its own for a test, on a free port, with JetStream in a folder that goes away with it. */
 export class NatsServer {
@@ -25,11 +26,15 @@ export class NatsServer {
   }
 
   /** Starts a server; where the program is missing, the test is skipped. */
-  static async start(test: SkippableTest): Promise<NatsServer> {
+  static async start(
+    test: SkippableTest,
+    { maxPayload = 1024 * 1024 }: { maxPayload?: number } = {},
+  ): Promise<NatsServer> {
     // Debian puts it where the PATH of ordinary users does not look.
     const environment = { ...process.env, PATH: `${process.env["PATH"] ?? ""}:/usr/sbin` };
     const program = requireProgram(test, ["nats-server"], environment);
     const folder = await mkdtemp(join(tmpdir(), "warmpath-nats-"));
+    await writeFile(join(folder, CONFIG), `max_payload: ${maxPayload}\n`);
     const server = new NatsServer(program, await freePort(), folder);
     await server.again();
     return server;
@@ -41,7 +46,8 @@ export class NatsServer {
 
   /** Starts the server, or starts it again after `stop`, on the same port. */
   async again(): Promise<void> {
-    const flags = ["--addr", "127.0.0.1", "--port", String(this.#port), "--jetstream", "--store_dir", this.#folder];
+    const place = ["--config", join(this.#folder, CONFIG), "--addr", "127.0.0.1", "--port", String(this.#port)];
+    const flags = [...place, "--jetstream", "--store_dir", this.#folder];
     const child = spawn(this.#program, flags, { stdio: ["ignore", "ignore", "pipe"] });
     this.#process = child;
     for await (const line of createInterface(child.stderr)) if (READY.test(line)) break;

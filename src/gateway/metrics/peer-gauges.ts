@@ -21,13 +21,13 @@ export function registerPeerGauges(registry: Registry, sharing: Pick<PeerSharing
   });
   const messages: Counter = new Counter({
     name: "warmpath_peer_messages_total",
-    help: "Messages of gateways to each other: sent, heard, malformed, or of another version.",
+    help: "Messages of gateways to each other: sent, dropped, heard, malformed, or of another version.",
     labelNames: ["fate"],
     registers: [registry],
     collect: () => {
-      const { sent, heard, malformed, otherVersion } = sharing.counts;
+      const { sent, dropped, heard, malformed, otherVersion } = sharing.counts;
       messages.reset();
-      for (const [fate, count] of Object.entries({ sent, heard, malformed, "other-version": otherVersion })) {
+      for (const [fate, count] of Object.entries({ sent, dropped, heard, malformed, "other-version": otherVersion })) {
         messages.inc({ fate }, count);
       }
     },

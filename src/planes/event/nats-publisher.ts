@@ -26,8 +26,6 @@ export interface NatsEventPublisherOptions {
 
 const DEFAULT_REPLAY_DEPTH = 1024;
 const DEFAULT_HEARTBEAT_MS = 2000;
-/** Below what servers allow unless told otherwise, which is 1 MiB. */
-const PART_BYTES = 512 * 1024;
 /** What is kept of a worker that has gone for good. */
 const KEPT_MS = 3_600_000;
 
@@ -73,7 +71,9 @@ export class NatsEventPublisher implements EventPublisher {
     this.#lastEventId = event.eventId;
     const { link, loses } = this.#options;
     if (loses?.() === true) return;
-    link.connection?.publish(this.#subjects.events, encodeKvEvent(event, Date.now()));
+    const text = encodeKvEvent(event, Date.now());
+    // What the server would not take is missed like any other that is lost, and the state is asked for.
+    if (Buffer.byteLength(text) <= link.payloadBytes) link.connection?.publish(this.#subjects.events, text);
   }
 
   load(load: ReportedLoad): void {
@@ -137,8 +137,10 @@ export class NatsEventPublisher implements EventPublisher {
   }
 
   #sendSnapshot(connection: NatsConnection, to: string): void {
-    const bytes = new TextEncoder().encode(encodeSnapshot(this.#options.source.snapshot()));
-    for (let at = 0; at < bytes.length; at += PART_BYTES) connection.publish(to, bytes.subarray(at, at + PART_BYTES));
+    const { link, source } = this.#options;
+    const bytes = new TextEncoder().encode(encodeSnapshot(source.snapshot()));
+    const { partBytes } = link;
+    for (let at = 0; at < bytes.length; at += partBytes) connection.publish(to, bytes.subarray(at, at + partBytes));
     connection.publish(to);
   }
 }

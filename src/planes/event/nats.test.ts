@@ -86,6 +86,20 @@ describe("the event plane over NATS", () => {
     return listener;
   }
 
+  test("brings the state where the server takes small messages only, and outlives an event that is too large for it", async (context) => {
+    await server.close();
+    server = await NatsServer.start(context, { maxPayload: 16 * 1024 });
+    let state = snapshotOf(0, "1", 20_000);
+    const made = await publisher(() => state);
+    const { heard, snapshots } = await hearing();
+    state = snapshotOf(2);
+    made.publish({ kind: "removed", engine: new Uint32Array(40_000), tier: "device", incarnation: "1", eventId: 1 });
+    made.publish(cleared(2));
+    await heard.until("event 2");
+    expect(heard.notes).not.toContain("event 1");
+    expect(snapshots[0].runs[0].sequence).toHaveLength(40_000);
+  });
+
   test("brings a state that is larger than a message", async () => {
     await publisher(() => snapshotOf(5, "1", 100_000));
     const { snapshots } = await hearing();

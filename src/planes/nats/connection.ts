@@ -23,6 +23,10 @@ export interface LinkWatcher {
 type Connector = (options: NodeConnectionOptions) => Promise<NatsConnection>;
 
 const DEFAULT_PREFIX = "warmpath";
+/** What servers allow unless told otherwise. */
+const DEFAULT_PAYLOAD_BYTES = 1024 * 1024;
+/** Where one can choose: a larger message keeps others waiting for longer. */
+const PART_BYTES = 512 * 1024;
 const DEFAULT_RECONNECT_MS = 500;
 const PREFIX = /^[A-Za-z0-9_-]+$/;
 
@@ -71,6 +75,16 @@ export class NatsLink {
   /** The connection while the server can be reached. */
   get connection(): NatsConnection | undefined {
     return this.#isUp ? this.#connection : undefined;
+  }
+
+  /** The largest message that the server takes. */
+  get payloadBytes(): number {
+    return this.#connection?.info?.max_payload ?? DEFAULT_PAYLOAD_BYTES;
+  }
+
+  /** The largest message to make of what can be cut into several. */
+  get partBytes(): number {
+    return Math.min(PART_BYTES, this.payloadBytes);
   }
 
   /** Tells of the connection from now on, and of one that is there already; until called off. */

@@ -19,7 +19,7 @@ export class MemoryPeers {
 
 class MemoryPeerPlane implements PeerPlane {
   readonly #planes: Set<MemoryPeerPlane>;
-  readonly #counts = { sent: 0, heard: 0, malformed: 0, otherVersion: 0 };
+  readonly #counts = { sent: 0, dropped: 0, heard: 0, malformed: 0, otherVersion: 0 };
   #listener: PeerListener | undefined;
 
   constructor(planes: Set<MemoryPeerPlane>) {

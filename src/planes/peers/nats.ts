@@ -1,4 +1,5 @@
 import type { Subscription } from "@nats-io/transport-node";
+import type { PeerNews } from "../../core/peer-books.ts";
 import { type PeerMessage, decodePeerMessage, encodePeerMessage } from "../../wire/peer-message.ts";
 import type { NatsLink } from "../nats/connection.ts";
 import { peerSubject } from "../nats/subjects.ts";
@@ -11,14 +12,11 @@ export interface NatsPeerPlaneOptions {
   readonly name: string;
 }
 
-/** Half of what servers allow unless told otherwise. */
-const MOST_BYTES = 512 * 1024;
-
 /** Gateways that share a NATS server and a prefix: all publish on one subject, as plain messages. */
 export class NatsPeerPlane implements PeerPlane {
   readonly #options: NatsPeerPlaneOptions;
   readonly #subject: string;
-  readonly #counts = { sent: 0, heard: 0, malformed: 0, otherVersion: 0 };
+  readonly #counts = { sent: 0, dropped: 0, heard: 0, malformed: 0, otherVersion: 0 };
   #subscription: Subscription | undefined;
   #stopWatching: () => void = () => {};
 
@@ -32,18 +30,19 @@ export class NatsPeerPlane implements PeerPlane {
   }
 
   tell(message: PeerMessage): void {
-    const { connection } = this.#options.link;
-    if (connection === undefined) return;
+    const { link } = this.#options;
+    if (link.connection === undefined) return;
     const bytes = encodePeerMessage(message);
     const { news } = message;
-    if (bytes.length > MOST_BYTES && news.length > 1) {
-      const half = news.length >> 1;
+    if (bytes.length <= link.partBytes) this.#publish(bytes);
+    else if (news.length > 1) {
+      const half = halfOf(message);
       this.tell({ ...message, news: news.slice(0, half) });
       this.tell({ ...message, news: news.slice(half) });
-      return;
-    }
-    this.#counts.sent++;
-    connection.publish(this.#subject, bytes);
+    } else if (news.length === 1 && hashesOf(news[0]).length > 0) {
+      this.tell({ ...message, news: [withHalfOfHashes(news[0])] });
+    } else if (bytes.length <= link.payloadBytes) this.#publish(bytes);
+    else this.#drop(message);
   }
 
   listen(listener: PeerListener): void {
@@ -68,6 +67,22 @@ export class NatsPeerPlane implements PeerPlane {
     return Promise.resolve();
   }
 
+  #publish(bytes: Uint8Array): void {
+    try {
+      this.#options.link.connection?.publish(this.#subject, bytes);
+      this.#counts.sent++;
+    } catch {
+      // The connection was closed a moment ago, or the server allows less than it did.
+      this.#counts.dropped++;
+    }
+  }
+
+  /** A list of more requests than a message can name is not told; that this gateway is there is. */
+  #drop(message: PeerMessage): void {
+    this.#counts.dropped++;
+    if (message.open.length > 0) this.tell({ ...message, kind: "news", open: [] });
+  }
+
   #receive(bytes: Uint8Array, listener: PeerListener): void {
     const { message, problem } = decodePeerMessage(bytes);
     if (message === undefined) this.#counts[problem === "malformed" ? "malformed" : "otherVersion"]++;
@@ -76,4 +91,25 @@ export class NatsPeerPlane implements PeerPlane {
       listener.heard(message);
     }
   }
+}
+
+/** Where news is cut in two. What repeats a request stays together: whoever has heard its first part passes over the rest. */
+function halfOf({ kind, news }: PeerMessage): number {
+  const half = news.length >> 1;
+  if (kind !== "known") return half;
+  const before = news.findLastIndex((one, at) => at <= half && one.kind === "placed");
+  return before > 0 ? before : half;
+}
+
+function hashesOf(news: PeerNews): Uint32Array {
+  const hashes = news.kind === "placed" ? news.sequence : news.kind === "ended" ? news.kept : undefined;
+  return hashes ?? new Uint32Array(0);
+}
+
+/** The beginning of a prompt is what others can share. */
+function withHalfOfHashes(news: PeerNews): PeerNews {
+  const hashes = hashesOf(news);
+  const half = hashes.subarray(0, 2 * (hashes.length >> 2));
+  if (news.kind === "placed") return { ...news, sequence: half };
+  return news.kind === "ended" ? { ...news, kept: half } : news;
 }

@@ -14,6 +14,8 @@ export interface PeerListener {
 /** What has gone over a plane so far. */
 export interface PeerPlaneCounts {
   readonly sent: number;
+  /** Messages that were too large to be sent in any form, or came too late to be. */
+  readonly dropped: number;
   readonly heard: number;
   /** Messages that could not be understood. */
   readonly malformed: number;

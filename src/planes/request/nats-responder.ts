@@ -80,6 +80,7 @@ export class NatsResponder {
     const served = new ServedRequest(begun.head, {
       targetUrl,
       maxBodyBytes,
+      partBytes: () => link.partBytes,
       send: (kind, piece) => link.connection?.publish(`${reply}.${kind}`, piece),
       over: () => this.#serving.delete(reply),
       nowMs: this.#nowMs,

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { type IncomingMessage, createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Heard } from "../../../test/support/heard.ts";
@@ -78,9 +78,10 @@ describe("the request plane over NATS", () => {
     send();
   }
 
-  function send(body = "{}"): void {
+  function send(body = "{}", more: { path?: string; headers?: Record<string, string> } = {}): void {
+    const { path = "/v1/completions", headers = {} } = more;
     plane.get("", "a").dispatch(
-      { method: "POST", path: "/v1/completions", headers: {}, body: new TextEncoder().encode(body) },
+      { method: "POST", path, headers, body: new TextEncoder().encode(body) },
       {
         onRequestStart: () => heard.note("sent"),
         onResponseStart: (_, status) => heard.note(`status ${status}`),
@@ -147,6 +148,37 @@ describe("the request plane over NATS", () => {
     await workerLink.connection?.flush();
     send();
     await heard.until("one");
+  });
+
+  test("carries bodies where the server takes small messages only, and says so of headers that are larger", async (context) => {
+    await Promise.all([gatewayLink.close(), workerLink.close(), nats.close()]);
+    nats = await NatsServer.start(context, { maxPayload: 4096 });
+    [gatewayLink, workerLink] = await Promise.all([connected(), connected()]);
+    const lengths: (string | undefined)[] = [];
+    server.on("request", (incoming: IncomingMessage) => lengths.push(incoming.headers["content-length"]));
+    await begin(PATIENT, { ...PATIENT, maxBodyBytes: 1_000_000 });
+    await heard.until("one");
+    heard.notes.length = 0;
+    send("x".repeat(100_000));
+    await heard.until("one");
+    expect(lengths).toEqual(["2", "100000"]);
+    send("{}", { headers: { long: "x".repeat(5000) } });
+    await heard.until("error");
+    expect(fault?.message).toBe("the headers are larger than a message on the NATS server may be");
+  });
+
+  test("asks nobody but the worker's own server, whatever the path, and outlives headers that are none", async () => {
+    const paths: (string | undefined)[] = [];
+    server.on("request", (incoming: IncomingMessage) => paths.push(incoming.url));
+    await begin(PATIENT, PATIENT);
+    await heard.until("one");
+    heard.notes.length = 0;
+    send("{}", { path: "//127.0.0.1:1/v1" });
+    await heard.until("one");
+    expect(paths).toEqual(["/v1/completions", "//127.0.0.1:1/v1"]);
+    send("{}", { headers: { wrong: "a\nb" } });
+    await heard.until("error");
+    expect(fault?.message).toContain("Invalid character in header");
   });
 
   test("refuses a body that is larger than the worker takes", async () => {

@@ -89,9 +89,12 @@ export class NatsRequestPlane implements RequestPlane {
     }
     this.#open.set(id, { answer, subjects });
     handler.onRequestStart(answer, undefined);
-    for (const part of requestMessages({ path, headers }, body)) {
-      if (!answer.isOver) connection.publish(subjects.requests, part, { reply });
+    const messages = requestMessages({ path, headers }, body, this.#link.partBytes);
+    if (messages === undefined) {
+      answer.fail(requestError("ENETDOWN", "the headers are larger than a message on the NATS server may be"));
+      return;
     }
+    for (const message of messages) if (!answer.isOver) connection.publish(subjects.requests, message, { reply });
   }
 
   #subscribe(connection: NatsConnection): void {

@@ -30,7 +30,7 @@ test("every metric of the gateway is in its reference", async () => {
     throw new Error("nobody asks");
   };
   registerReloadGauges(decider.metrics.registry, { last: undefined, counts: { applied: 0, refused: 0 }, reload });
-  const counts = { sent: 0, heard: 0, malformed: 0, otherVersion: 0 };
+  const counts = { sent: 0, dropped: 0, heard: 0, malformed: 0, otherVersion: 0 };
   registerPeerGauges(decider.metrics.registry, { peers: [], counts });
   const names = [...(await decider.metricsText()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
   await decider.close();

@@ -5,6 +5,8 @@ export interface ServedRequestOptions {
   /** Where the worker's own HTTP server is. */
   readonly targetUrl: string;
   readonly maxBodyBytes: number;
+  /** The largest piece that can be sent. */
+  readonly partBytes: () => number;
   readonly send: (kind: AnswerKind, piece?: Uint8Array | string) => void;
   /** There is nothing more to come. */
   readonly over: () => void;
@@ -77,7 +79,13 @@ export class ServedRequest {
     const body = Buffer.concat(this.#body);
     this.#body.length = 0;
     const headers = { ...this.#head.headers, "content-length": String(body.length) };
-    this.#request = request(new URL(this.#head.path, targetUrl), { method: "POST", headers });
+    try {
+      // One after the other: by itself a path such as //host/ is an address of somebody else.
+      this.#request = request(new URL(targetUrl.replace(/\/+$/, "") + this.#head.path), { method: "POST", headers });
+    } catch (error) {
+      this.#fail((error as Error).message);
+      return;
+    }
     this.#request.on("response", (response) => this.#answered(response));
     this.#request.on("error", (error) => this.#fail(error.message));
     this.#request.end(body);
@@ -85,11 +93,11 @@ export class ServedRequest {
 
   #answered(response: IncomingMessage): void {
     this.#response = response;
-    const { send } = this.#options;
+    const { send, partBytes } = this.#options;
     const headers = Object.fromEntries(Object.entries(response.headers).filter(([name]) => !HOP_BY_HOP.has(name)));
     if (!this.#isOver) send("head", writeAnswerHead({ status: response.statusCode ?? 0, headers }));
     response.on("data", (chunk: Buffer) => {
-      if (!this.#isOver) for (const part of partsOf(chunk)) send("data", part);
+      if (!this.#isOver) for (const part of partsOf(chunk, partBytes())) send("data", part);
     });
     response.on("end", () => {
       if (this.#isOver) return;

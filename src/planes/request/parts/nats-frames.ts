@@ -1,8 +1,5 @@
 /** What requests and answers look like on NATS; docs/reference/planes.md describes it. */
 
-/** Below what servers allow unless told otherwise, which is 1 MiB. */
-const PART_BYTES = 512 * 1024;
-
 /** Last part of the subject that a piece of an answer comes under. */
 export type AnswerKind = "head" | "data" | "end" | "error" | "beat";
 
@@ -25,10 +22,14 @@ export type ControlVerb = "pause" | "resume" | "abort" | "alive";
 const CONTROL_VERBS: readonly string[] = ["pause", "resume", "abort", "alive"] satisfies ControlVerb[];
 const LINE_FEED = 10;
 
-/** The messages of a request, in the order in which they go out. */
-export function requestMessages(head: Omit<RequestHead, "bytes">, body: Uint8Array): Uint8Array[] {
+/** The messages of a request, none larger than `partBytes`, in the order in which they go out; the head must fit into one. */
+export function requestMessages(
+  head: Omit<RequestHead, "bytes">,
+  body: Uint8Array,
+  partBytes: number,
+): Uint8Array[] | undefined {
   const line = Buffer.from(`${JSON.stringify({ ...head, bytes: body.length })}\n`);
-  return partsOf(Buffer.concat([line, body]));
+  return line.length > partBytes ? undefined : partsOf(Buffer.concat([line, body]), partBytes);
 }
 
 /** The head and the first part of the body; undefined if this is not how a request begins. */
@@ -66,9 +67,9 @@ export function readControl(text: string): { verb: ControlVerb; subject: string 
 }
 
 /** Bytes in pieces that fit into a message; an empty lot is none. */
-export function partsOf(bytes: Uint8Array): Uint8Array[] {
+export function partsOf(bytes: Uint8Array, partBytes: number): Uint8Array[] {
   const parts: Uint8Array[] = [];
-  for (let at = 0; at < bytes.length; at += PART_BYTES) parts.push(bytes.subarray(at, at + PART_BYTES));
+  for (let at = 0; at < bytes.length; at += partBytes) parts.push(bytes.subarray(at, at + partBytes));
   return parts;
 }
 
