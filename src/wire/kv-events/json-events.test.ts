@@ -101,3 +101,16 @@ test("a stream of named events is read wherever it is cut", () => {
     ]);
   }
 });
+
+test("an event in many pieces is put together, and one without an end is refused", () => {
+  const reader = new EventStreamReader();
+  const piece = new TextEncoder().encode("x".repeat(1000));
+  reader.push(new TextEncoder().encode("event: kv\ndata: "));
+  for (let i = 0; i < 1000; i++) expect(reader.push(piece)).toEqual([]);
+  expect(reader.push(new TextEncoder().encode("\r\n\r"))).toEqual([]);
+  expect(reader.push(new TextEncoder().encode("\n"))).toEqual([{ type: "kv", data: "x".repeat(1_000_000) }]);
+  const endless = new Uint8Array(16 * 1024 * 1024).fill(0x78);
+  expect(() => {
+    for (let i = 0; i < 5; i++) reader.push(endless);
+  }).toThrow("an event has more than 67108864 characters");
+});

@@ -56,6 +56,34 @@ describe("the decoder of TensorRT-LLM's KV events", () => {
     expect(new TensorRtDecoder({ blockTokens }).decode(text)).toBeUndefined();
   });
 
+  describe("of what no engine should send", () => {
+    const block = (extra: string): string =>
+      `{"block_hash":12345678901234567890,"tokens":[{"token_id":1,"token_extra_id":${extra}}],"cache_level":0}`;
+    const stored = (extra: string): string =>
+      `[{"event_id":7,"data":{"type":"stored","parent_hash":null,"blocks":[${block(extra)}]}}]`;
+    const decode = (text: string): unknown => new TensorRtDecoder({ blockTokens: 1 }).decode(text);
+
+    test("counts a value that is nested beyond all reason as undecodable", () => {
+      const deep = "[".repeat(100_000) + "]".repeat(100_000);
+      expect(decode(stored(deep))).toEqual({ events: [], undecodable: 1, ignored: 0 });
+      expect(decode(stored("[1]"))).toMatchObject({ undecodable: 0, events: [{ eventId: 7 }] });
+    });
+
+    test("reads strings of any length, and gives up on one without an end", () => {
+      expect(decode(stored(`"${"x".repeat(10_000_000)}"`))).toMatchObject({ events: [{ eventId: 7 }] });
+      expect(decode(`["${'\\"'.repeat(1_000_000)}`)).toBeUndefined();
+    });
+
+    test("leaves numbers with a fraction or an exponent alone, and what looks like one inside a string", () => {
+      const hashesIn = (text: string): unknown =>
+        (decode(text) as { events: { changes: KvChange[] }[] }).events[0].changes;
+      const plain = hashesIn(stored("0.12345678901234567890"));
+      expect(plain).toEqual(hashesIn(stored("0.1234567890123456789")));
+      for (const extra of ["-1.5e10", "1e400", '"a 12345678901234567890 \\" 1"'])
+        expect(hashesIn(stored(extra))).toHaveLength(1);
+    });
+  });
+
   test("reads what our own workers write in its shape", () => {
     const lane = fc.integer({ min: 0, max: 0xffff_ffff });
     const hashes = fc.array(fc.tuple(lane, lane), { minLength: 1, maxLength: 5 });

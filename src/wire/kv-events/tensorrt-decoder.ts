@@ -28,8 +28,8 @@ interface Block {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Numbers that JSON would round, and strings, so that what looks like a number inside one is left alone. */
-const STRING_OR_LONG = /"(?:[^"\\]|\\[^])*"|-?\d{16,}(?![\d.eE])/g;
+/** Whole numbers of so many digits may be more than a JavaScript number holds exactly. */
+const LONG_DIGITS = 16;
 const TIER_OF_LEVEL: readonly Tier[] = ["device", "host"];
 
 /**
@@ -150,8 +150,9 @@ function blockOf(fields: Fields | undefined): Block | undefined {
     if (!isCount(id)) return undefined;
     tokens.push(id);
     // Older engines tell images by this alone.
-    if (keys.length === 0 && extra !== undefined && extra !== 0) keys.push(`extra ${JSON.stringify(extra)}`);
+    if (keys.length === 0 && extra !== undefined && extra !== 0) keys.push(extraKey(extra));
   }
+  if (!keys.every((key) => key !== undefined)) return undefined;
   return {
     hash,
     tokens,
@@ -162,9 +163,9 @@ function blockOf(fields: Fields | undefined): Block | undefined {
   };
 }
 
-function mediaKey(value: unknown): string {
+function mediaKey(value: unknown): string | undefined {
   const hash = fieldsOf(value)?.["hash"];
-  return typeof hash === "string" ? hash : JSON.stringify(value);
+  return typeof hash === "string" ? hash : written(value);
 }
 
 function isAlike(one: Block, other: Block): boolean {
@@ -189,10 +190,64 @@ function hashOf(value: unknown): Uint32Array | undefined {
   return Uint32Array.of(Number(hash & 0xffff_ffffn), Number(hash >> 32n));
 }
 
+/** The value of a JSON text in which numbers that would be rounded are texts. */
 function exactJson(text: string): unknown {
-  const exact = text.replace(STRING_OR_LONG, (match) => (match.startsWith('"') ? match : `"${match}"`));
   try {
-    return JSON.parse(exact) as unknown;
+    return JSON.parse(withLongNumbersQuoted(text)) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const NUMBER = /\d+([.eE][\d.eE+-]*)?/y;
+
+/** One pass and no pattern for strings: what an engine sends may be of any length, and may end in the middle of one. */
+function withLongNumbersQuoted(text: string): string {
+  let exact = "";
+  let done = 0;
+  for (let at = 0; at < text.length;) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) at = stringEnd(text, at + 1);
+    else if (!isDigit(unit)) at++;
+    else {
+      NUMBER.lastIndex = at;
+      const [, fraction] = NUMBER.exec(text) ?? [];
+      const end = NUMBER.lastIndex;
+      if (fraction === undefined && end - at >= LONG_DIGITS) {
+        const from = text[at - 1] === "-" ? at - 1 : at;
+        exact += `${text.slice(done, from)}"${text.slice(from, end)}"`;
+        done = end;
+      }
+      at = end;
+    }
+  }
+  return done === 0 ? text : exact + text.slice(done);
+}
+
+/** Behind the quote that ends the string whose content begins at `at`. */
+function stringEnd(text: string, at: number): number {
+  let end = at;
+  for (let unit = text.charCodeAt(end); end < text.length && unit !== QUOTE; unit = text.charCodeAt(end)) {
+    end += unit === BACKSLASH ? 2 : 1;
+  }
+  return end + 1;
+}
+
+function isDigit(unit: number): boolean {
+  return unit >= 0x30 && unit <= 0x39;
+}
+
+function extraKey(extra: unknown): string | undefined {
+  const text = written(extra);
+  return text === undefined ? undefined : `extra ${text}`;
+}
+
+/** A value as text; undefined for one that is nested beyond all reason. */
+function written(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
   } catch {
     return undefined;
   }
