@@ -266,6 +266,38 @@ describe("a fleet kept in step with discovery", () => {
     expect(fleet.workers.map(({ worker }) => worker.name)).toEqual(["b", "a"]);
   });
 
+  test("takes in who found no room, as soon as somebody leaves", () => {
+    const fleet = fleetOn();
+    for (const name of ["a", "b", "c"]) fleet.appeared({ ...WORKER, name });
+    expect(fleet.workers.map(({ worker }) => worker.name)).toEqual(["a", "b"]);
+    fleet.left("a");
+    expect(fleet.workers.map(({ worker }) => worker.name)).toEqual(["b", "c"]);
+    fleet.appeared({ ...WORKER, name: "d", dpRanks: 2 });
+    fleet.changed({ ...WORKER, name: "b", url: "http://elsewhere" });
+    expect(fleet.workers.map(({ worker }) => worker.name)).toEqual(["c", "b"]);
+    fleet.left("c");
+    fleet.left("b");
+    expect(fleet.workers.map(({ worker, dpRank }) => [worker.name, dpRank])).toEqual([
+      ["d", 0],
+      ["d", 1],
+    ]);
+    fleet.left("d");
+    expect(router.fleet.size).toBe(0);
+  });
+
+  test("goes on draining a worker that is described differently", () => {
+    const fleet = fleetOn();
+    fleet.appeared(WORKER);
+    fleet.appeared({ ...WORKER, name: "b", batchSlots: 1 });
+    fleet.drain("a");
+    expect([...offered("x"), ...offered("y")]).toEqual(["place", "hold"]);
+    fleet.changed({ ...WORKER, model: "m" });
+    expect(phases(fleet).toSorted()).toEqual(["draining approximate", "ready approximate"]);
+    expect([effects, router.queued]).toEqual([[], 1]);
+    fleet.undrain("a");
+    expect(effects).toMatchObject([{ kind: "place", request: "y" }]);
+  });
+
   test("says it once where a worker claims more ranks than there is room for", () => {
     const fleet = fleetOn();
     fleet.appeared({ ...WORKER, dpRanks: 1e9 });

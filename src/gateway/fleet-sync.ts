@@ -69,8 +69,12 @@ const DEFAULT_CAUGHT_UP_WITHIN_NS: Nanoseconds = 5 * NS_PER_SECOND;
  */
 export class FleetSync implements DiscoveryListener {
   readonly #options: FleetSyncOptions;
+  /** All that were found, whether there is room for them or not. */
+  readonly #found = new Map<string, DiscoveredWorker>();
   readonly #members = new Map<string, Member[]>();
   readonly #byReplica = new Map<number, Member>();
+  /** Names of workers that are to get nothing new. */
+  readonly #drained = new Set<string>();
   readonly #closing = new Set<Promise<void>>();
 
   constructor(options: FleetSyncOptions) {
@@ -93,30 +97,24 @@ export class FleetSync implements DiscoveryListener {
       this.changed(worker);
       return;
     }
-    const members: Member[] = [];
-    this.#members.set(worker.name, members);
-    const { fleet } = this.#options.router;
-    const ranks = worker.dpRanks ?? 1;
-    for (let dpRank = 0; dpRank < ranks; dpRank++) {
-      const member = this.#join(worker, dpRank);
-      if (member !== undefined) members.push(member);
-      // Where one has found no room the others will find none either.
-      else if (fleet.size === fleet.maxReplicas) return;
-    }
+    this.#found.set(worker.name, worker);
+    this.#members.set(worker.name, []);
+    this.#joinAll(worker);
   }
 
-  /** A worker that is not what it was is another worker under the same name. */
+  /** A worker that is not what it was is another worker under the same name; whether it is to get work was said of the name. */
   changed(worker: DiscoveredWorker): void {
-    const before = this.#members.get(worker.name)?.[0]?.worker;
-    if (before !== undefined && isDeepStrictEqual(before, worker)) return;
-    this.left(worker.name);
+    const { name } = worker;
+    if (isDeepStrictEqual(this.#found.get(name), worker)) return;
+    this.#leaveAll(name);
     this.appeared(worker);
+    this.#fillUp();
   }
 
   left(name: string): void {
-    const members = this.#members.get(name) ?? [];
-    this.#members.delete(name);
-    for (const member of members) this.#leave(member);
+    this.#drained.delete(name);
+    this.#leaveAll(name);
+    this.#fillUp();
   }
 
   problem(message: string): void {
@@ -142,10 +140,12 @@ export class FleetSync implements DiscoveryListener {
 
   /** Lets a worker finish what it has and gives it nothing new. */
   drain(name: string): void {
+    this.#drained.add(name);
     this.#update(name, (member) => (member.isDraining = true));
   }
 
   undrain(name: string): void {
+    this.#drained.delete(name);
     this.#update(name, (member) => (member.isDraining = false));
   }
 
@@ -167,6 +167,35 @@ export class FleetSync implements DiscoveryListener {
     await Promise.all(this.#closing);
   }
 
+  #joinAll(worker: DiscoveredWorker): void {
+    const { fleet } = this.#options.router;
+    const members = this.#members.get(worker.name) ?? [];
+    const ranks = worker.dpRanks ?? 1;
+    for (let dpRank = 0; dpRank < ranks; dpRank++) {
+      if (members.some((member) => member.dpRank === dpRank)) continue;
+      const member = this.#join(worker, dpRank);
+      if (member !== undefined) members.push(member);
+      // Where one has found no room the others will find none either.
+      else if (fleet.size === fleet.maxReplicas) return;
+    }
+  }
+
+  #leaveAll(name: string): void {
+    const members = this.#members.get(name) ?? [];
+    this.#found.delete(name);
+    this.#members.delete(name);
+    for (const member of members) this.#leave(member);
+  }
+
+  /** Somebody has left: whoever found no place before may find one now. */
+  #fillUp(): void {
+    const { fleet } = this.#options.router;
+    for (const [name, worker] of this.#found) {
+      if (fleet.size === fleet.maxReplicas) return;
+      if ((this.#members.get(name)?.length ?? 0) < (worker.dpRanks ?? 1)) this.#joinAll(worker);
+    }
+  }
+
   #join(worker: DiscoveredWorker, dpRank: number): Member | undefined {
     const { router, clock, joined } = this.#options;
     const events = this.#eventsOf(worker);
@@ -181,7 +210,7 @@ export class FleetSync implements DiscoveryListener {
       isCaughtUp: events === undefined,
       circuit: "closed",
       isOnTrial: false,
-      isDraining: false,
+      isDraining: this.#drained.has(worker.name),
       isGone: false,
       subscription: undefined,
       loadWatch: undefined,
