@@ -150,9 +150,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#hasBegun = true;
     if (!response.headersSent) {
       response.writeHead(200, { ...this.#headers(headers), "cache-control": "no-cache" });
-      // An answer that has begun is never asked for again.
-      const { outgoing } = this.#prepared;
-      outgoing.sent?.(outgoing.body);
+      // An answer that has begun is never asked for again with this body.
+      this.#prepared.outgoing.lent?.release();
     }
     const mayGoOn = this.#writer.write(events);
     if (tokens > 0) this.#grew(tokens, nowMs);
@@ -289,7 +288,7 @@ export class Exchange implements DecidedRequest, AttemptListener {
     const response = this.#response;
     switch (step?.kind) {
       case "continue":
-        this.#outgoing = { ...withoutBuffer(this.#outgoing), body: step.body };
+        this.#outgoing = { ...this.#outgoing, body: step.body, lent: undefined };
         this.#end({ ...end, continuation: step.continuation }, () => response.end(lastWords("no-worker")));
         break;
       case "finish":
@@ -374,12 +373,6 @@ function refusal(status: number): AttemptEnd {
   // Another worker would say the same to a bad request, but may well serve what this one could not.
   const mayRetry = status === 429 || status >= 500;
   return { outcome: status >= 500 && status !== 503 ? "failed" : "rejected", mayRetry, fault: "status" };
-}
-
-/** A request whose body is not memory to be given back. */
-function withoutBuffer(request: UpstreamRequest): UpstreamRequest {
-  const { sent: _, ...rest } = request;
-  return rest;
 }
 
 function observed(usage: TokenUsage | undefined): { cachedTokens?: number } {

@@ -14,6 +14,7 @@ import { BodyBuffers } from "./body-buffers.ts";
 import type { OfferedRequest } from "./decider.ts";
 import type { PreparedRequest } from "./exchange.ts";
 import { HeardAnswer } from "./heard-answer.ts";
+import { LentBody } from "./lent-body.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
 import { isTooLarge, readBody } from "./request-body.ts";
 import { StreamContinuity } from "./stream-continuity.ts";
@@ -52,6 +53,7 @@ export type Preparation =
 export class Generation {
   readonly #buffers = new BodyBuffers();
   readonly #take = (bytes: number): Uint8Array => this.#buffers.take(bytes);
+  readonly #giveBack = (bytes: Uint8Array): void => this.#buffers.giveBack(bytes);
   #options: GenerationOptions;
   #requests = 0;
 
@@ -86,11 +88,11 @@ export class Generation {
       return refuse("body_too_large", `the body has more than ${maxBodyBytes} bytes`);
     }
     const readMs = performance.now();
-    const body = jsonOf(read.bytes);
-    if (body === undefined) return refuse("invalid_json", "the body is not JSON");
-    const parsed = parseGenerationRequest(kind, body);
+    const given = jsonOf(read.bytes);
+    if (given === undefined) return refuse("invalid_json", "the body is not JSON");
+    const parsed = parseGenerationRequest(kind, given);
     if (parsed.problem !== undefined) return refuse("invalid_request", parsed.problem.message, parsed.problem.param);
-    const { request: wanted, salted } = this.#salted(parsed.request, read.bytes, body as object, key);
+    const { request: wanted, salted } = this.#salted(parsed.request, read.bytes, given as object, key);
     const parsedMs = performance.now();
     const encoded = this.#options.tokens.tokensOf(wanted.prompt);
     // A promise is waited for only where there is one: a turn of the event loop is time to the first token.
@@ -98,12 +100,13 @@ export class Generation {
     const tokenizedMs = performance.now();
     const offered = this.#offered(wanted, tokens, request.headers, parsedMs - readMs, tokenizedMs - parsedMs);
     const asksUsage = wanted.isStreaming && !wanted.includesUsage && this.#options.asksUsage;
+    const body = asksUsage ? withUsageAsked(salted.bytes, salted.body, this.#take) : salted.bytes;
     const outgoing = {
       path,
       headers: this.#headers(request.headers),
-      body: asksUsage ? withUsageAsked(salted.bytes, salted.body, this.#take) : salted.bytes,
+      body,
       dropsUsage: asksUsage,
-      ...(asksUsage && { sent: (bytes: Uint8Array): void => this.#buffers.giveBack(bytes) }),
+      lent: asksUsage ? new LentBody(body, this.#giveBack) : undefined,
     };
     const keyed = key === undefined ? offered : { ...offered, key };
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);

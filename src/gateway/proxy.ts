@@ -4,6 +4,7 @@ import type { Upstream } from "../planes/request/types.ts";
 import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner, type SseScannerOptions } from "../wire/sse.ts";
+import type { LentBody } from "./lent-body.ts";
 
 /** A response that was read to its end before anything of it went to the client. */
 export interface WholeResponse {
@@ -34,8 +35,8 @@ export interface UpstreamRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** Told when the worker has the body and nobody else will need it. */
-  readonly sent?: (body: Uint8Array) => void;
+  /** The body, where its memory is to be given back. */
+  readonly lent?: LentBody | undefined;
   /** Leaves the usage out of the stream again that the client did not ask for. */
   readonly dropsUsage: boolean;
 }
@@ -69,8 +70,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   /** Sends the request; may fail before it returns. */
-  start(upstream: Upstream, { path, headers, body }: UpstreamRequest): void {
-    upstream.dispatch({ method: "POST", path, headers, body }, this);
+  start(upstream: Upstream, { path, headers, body, lent }: UpstreamRequest): void {
+    upstream.dispatch({ method: "POST", path, headers, body, bodyRead: lent?.lend() }, this);
   }
 
   /** Gives the attempt up and tells nobody. */

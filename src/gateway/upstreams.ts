@@ -1,5 +1,6 @@
-import { Pool } from "undici";
+import { Pool, buildConnector } from "undici";
 import type { RequestPlane, Upstream as WorkerUpstream } from "../planes/request/types.ts";
+import { ReadBodies } from "./read-bodies.ts";
 
 export interface UpstreamsOptions {
   /** How long it may take to reach a worker. */
@@ -8,6 +9,7 @@ export interface UpstreamsOptions {
 
 interface Upstream {
   readonly pool: Pool;
+  readonly way: WorkerUpstream;
   usedMs: number;
 }
 
@@ -18,6 +20,7 @@ const IDLE_MS = 300_000;
 export class Upstreams implements RequestPlane {
   readonly #options: UpstreamsOptions;
   readonly #upstreams = new Map<string, Upstream>();
+  readonly #bodies = new ReadBodies();
 
   constructor(options: UpstreamsOptions) {
     this.#options = options;
@@ -27,12 +30,12 @@ export class Upstreams implements RequestPlane {
     let upstream = this.#upstreams.get(origin);
     if (upstream === undefined) {
       // Deadlines for answers are the exchange's: what is late depends on the request, and a paused stream is not late.
-      const limits = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: this.#options.connectMs } };
-      upstream = { pool: new Pool(origin, limits), usedMs: 0 };
+      const pool = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: this.#connector() });
+      upstream = { pool, way: this.#wayOver(pool), usedMs: 0 };
       this.#upstreams.set(origin, upstream);
     }
     upstream.usedMs = performance.now();
-    return upstream.pool;
+    return upstream.way;
   }
 
   /** Gives up the connections to workers that have left. */
@@ -47,5 +50,26 @@ export class Upstreams implements RequestPlane {
   async close(): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map(({ pool }) => pool.destroy()));
     this.#upstreams.clear();
+  }
+
+  #wayOver(pool: Pool): WorkerUpstream {
+    return {
+      dispatch: ({ bodyRead, ...request }, handler) => {
+        const { body } = request;
+        const sent = bodyRead === undefined ? body : this.#bodies.expected(body, bodyRead);
+        return pool.dispatch({ ...request, body: sent }, handler);
+      },
+    };
+  }
+
+  #connector(): buildConnector.connector {
+    const connect = buildConnector({ timeout: this.#options.connectMs });
+    return (options, done) =>
+      connect(options, (...[error, socket]) => {
+        if (error === null) {
+          this.#bodies.watch(socket);
+          done(null, socket);
+        } else done(error, null);
+      });
   }
 }

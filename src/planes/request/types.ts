@@ -9,6 +9,8 @@ export interface PlaneRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** Called when nothing reads the memory of the body any more; never by a plane that cannot tell. */
+  readonly bodyRead?: (() => void) | undefined;
 }
 
 /** Lets whoever reads an answer hold it back, or give it up. */
