@@ -242,6 +242,21 @@ describe("a stream that is cut", () => {
     expect(finished.router.accounting).toMatchObject({ offered: 1, completed: 1 });
   });
 
+  test("is never begun for a body that is nested without end, which nobody could write again", async () => {
+    const { url, router } = await gatewayWith({}, words("first", ["one"], cut), words("second", [" two"], finish));
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    const bodies = [
+      `{"model":"m","stream":true,"messages":[{"role":"user","content":"tell me"}],"metadata":${deep}}`,
+      `{"model":"m","stream":true,"messages":[{"role":"user","content":"tell me"}],"tools":${deep}}`,
+      `{"model":"m","stream":true,"messages":[{"role":"user","content":[{"type":"x","x":${deep}}]}]}`,
+    ];
+    for (const body of bodies) {
+      const answer = await fetch(`${url}/v1/chat/completions`, { method: "POST", body });
+      expect([answer.status, await answer.json()]).toMatchObject([400, { error: { code: "invalid_request" } }]);
+    }
+    expect(router.accounting.offered).toBe(0);
+  });
+
   test("of a text goes on behind the prompt and what was said", async () => {
     const prompts: unknown[] = [];
     const piece = (text: string): string => sseEvent(JSON.stringify({ id: "t", choices: [{ index: 0, text }] }));
@@ -259,6 +274,28 @@ describe("a stream that is cut", () => {
     const text = await (await fetch(`${url}/v1/completions`, { method: "POST", body })).text();
     expect(text).toBe(piece(" a") + piece(" time") + SSE_DONE);
     expect(prompts).toEqual(["once upon a"]);
+  });
+
+  test("ends with an error where its rest has no tokens, at once or later", async () => {
+    for (const fail of [
+      () => Promise.reject(new Error("no tokens")),
+      (): never => {
+        throw new Error("no tokens");
+      },
+    ]) {
+      const word = new WordTokenizer();
+      let prompts = 0;
+      const tokens = {
+        tokensOf: (prompt: Parameters<WordTokenizer["encode"]>[0]) => (prompts++ === 0 ? word.encode(prompt) : fail()),
+      };
+      const { url, router } = await gatewayWith(
+        { tokens },
+        words("first", ["one"], cut),
+        words("second", [" two"], finish),
+      );
+      expect(await (await ask(url)).text()).toContain("the stream could not be continued: unusual-prompt");
+      expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+    }
   });
 
   test("waits for tokens that are made elsewhere, and a client may leave meanwhile", async () => {

@@ -62,7 +62,18 @@ export class StreamContinuity {
     if (isFinished) return { kind: "finish", events: SSE_DONE };
     if (tokensLeft(this.#options.body, said) === 0) return { kind: "finish", events: this.#cutByLimit() };
     this.#splice = new StreamSplice(this.#transcript);
-    return this.#rest(said);
+    return this.#restOrStop(said);
+  }
+
+  /** Whatever is wrong with the rest, the client has a stream that wants an end: here nobody else would give it one. */
+  #restOrStop(said: SaidSoFar): NextStep | Promise<NextStep> {
+    const stop: NextStep = { kind: "stop", why: "unusual-prompt" };
+    try {
+      const step = this.#rest(said);
+      return step instanceof Promise ? step.catch(() => stop) : step;
+    } catch {
+      return stop;
+    }
   }
 
   #rest(said: SaidSoFar): NextStep | Promise<NextStep> {

@@ -1,3 +1,4 @@
+import { isDeeperThan } from "./json-depth.ts";
 import { field } from "./openai-usage.ts";
 
 /** The two endpoints that generate text. */
@@ -53,9 +54,14 @@ export type ParsedGenerationRequest =
   | { readonly request: GenerationRequest; readonly problem?: undefined }
   | { readonly request?: undefined; readonly problem: RequestProblem };
 
+/** More than any schema of a tool needs. Engines give up about here too, some of them less politely. */
+const MOST_LEVELS = 256;
+
 /** Reads a parsed body; bodies come from anybody, so nothing about them is trusted. */
 export function parseGenerationRequest(kind: GenerationKind, body: unknown): ParsedGenerationRequest {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return problem("body", "must be a JSON object");
+  if (isDeeperThan(MOST_LEVELS, body))
+    return problem("body", `must not be nested more than ${MOST_LEVELS} levels deep`);
   const model = field(body, "model");
   if (typeof model !== "string" || model === "") return problem("model", "must be the name of a model");
   const stream = field(body, "stream") ?? false;
