@@ -107,6 +107,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
     this.#heard = isToBeHeard ? (this.#heard ?? this.#hearing?.()) : undefined;
     // Once is enough, and whoever did not hear the beginning has nothing to tell.
     this.#hearing = undefined;
+    // What a worker said of which nothing was passed on is not a part of the answer.
+    if (!this.#response.headersSent) this.#prepared.continuity?.beginAgain();
     const outgoing = this.#outgoing;
     this.#placedHeaders = { "x-warmpath-worker": worker, "x-warmpath-decision": String(decision ?? "fallback") };
     this.#answer = undefined;
@@ -179,6 +181,9 @@ export class Exchange implements DecidedRequest, AttemptListener {
           return withheld ?? sseEvent(encodeError(errorFields("worker_failed", withReason(message, why))));
         });
       }
+    } else if (end.hasError) {
+      const reported = this.#prepared.continuity?.reported ?? "no more is known of it";
+      this.#fail("stream-error", "worker_failed", `the worker reported an error: ${reported}`);
     } else this.#fail("stream-cut", "worker_failed", "the worker ended its stream before it began");
   }
 

@@ -219,6 +219,36 @@ describe("a stream that is cut", () => {
     for (const { router } of [alone, both]) expect(router.accounting).toMatchObject({ offered: 1, failed: 1 });
   });
 
+  test("before it began by an engine's error is answered elsewhere, and no worker is taken for lost", async () => {
+    const erring: Script = (_body, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(sseEvent('{"error":{"message":"bad luck"}}') + SSE_DONE);
+    };
+    const faults: unknown[] = [];
+    const watch = ({ decider }: { decider: LocalDecider }): void =>
+      decider.observeAttempts({
+        attemptAnswered: () => {},
+        attemptEnded: (_worker, { outcome, fault }) => faults.push([outcome, fault]),
+      });
+    const one = await gatewayWith({}, erring, words("second", ["one", " two"], finish));
+    watch(one);
+    expect(read(await (await ask(one.url)).text())).toMatchObject({ said: "one two", ends: 1, ids: ["second"] });
+    expect(one.router.accounting).toMatchObject({ offered: 1, completed: 1 });
+    expect(faults.splice(0)).toEqual([
+      ["failed", "stream-error"],
+      ["completed", undefined],
+    ]);
+
+    const all = await gatewayWith({}, erring, erring);
+    watch(all);
+    const answer = await ask(all.url);
+    expect([answer.status, await answer.text()]).toEqual([502, expect.stringContaining("bad luck")]);
+    expect(faults).toEqual([
+      ["failed", "stream-error"],
+      ["failed", "stream-error"],
+    ]);
+  });
+
   test("fails as it would where there is no other worker", async () => {
     const { url, decider } = await gatewayWith({}, words("first", ["one"], cut));
     expect(await (await ask(url)).text()).toContain("the stream could not be continued: no-worker");

@@ -34,7 +34,7 @@ export type NextStep =
 export class StreamContinuity {
   readonly #options: StreamContinuityOptions;
   readonly #obstacle: ContinuationObstacle | undefined;
-  readonly #transcript = new StreamTranscript();
+  #transcript = new StreamTranscript();
   #splice: StreamSplice | undefined;
 
   constructor(options: StreamContinuityOptions) {
@@ -45,6 +45,16 @@ export class StreamContinuity {
   /** The event with which a worker reported an error, where the client has not seen it. */
   get withheld(): Uint8Array | undefined {
     return this.#splice === undefined ? this.#transcript.error : undefined;
+  }
+
+  /** What that error says, where it says anything. */
+  get reported(): string | undefined {
+    return this.#transcript.errorMessage;
+  }
+
+  /** Another worker begins from the beginning; the client has seen nothing. */
+  beginAgain(): void {
+    this.#transcript = new StreamTranscript();
   }
 
   /** Takes whole events of a worker and returns those for the client. */

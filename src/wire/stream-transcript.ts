@@ -19,6 +19,7 @@ export class StreamTranscript {
   #obstacle: ContinuationObstacle | undefined;
   #isFinished = false;
   #error: Uint8Array | undefined;
+  #errorMessage: string | undefined;
   #usage: TokenUsage | undefined;
 
   /** Text and tokens that went out. */
@@ -47,15 +48,23 @@ export class StreamTranscript {
     return this.#error;
   }
 
+  /** What that error says; undefined where it says nothing. */
+  get errorMessage(): string | undefined {
+    return this.#errorMessage;
+  }
+
   /** Takes the next events and returns those to pass on: all of them, up to an error. */
   relay(events: Uint8Array): Uint8Array {
     if (this.#error !== undefined) return EMPTY;
     let passed = 0;
     for (const { bytes, data } of sseEvents(events)) {
       const event = data === undefined ? undefined : parsed(data);
-      if (typeof field(event, "error") === "object" && field(event, "error") !== null) {
+      const error = field(event, "error");
+      if (typeof error === "object" && error !== null) {
         // Copied, because it outlives the chunk that it came in.
         this.#error = bytes.slice();
+        const message = field(error, "message");
+        if (typeof message === "string") this.#errorMessage = message;
         return events.subarray(0, passed);
       }
       if (event !== undefined) this.#read(event);
