@@ -142,6 +142,19 @@ describe("a gateway that is told to stop", () => {
     expect(await stopped).toBe(0);
   });
 
+  test("does not wait for a process that hangs", async () => {
+    const flags = ["--port", "0", "--admin-port", "0", "--event-plane", "none", "--tokenizer", "none"];
+    flags.push("--drain-seconds", "1", "--worker", "e=http://127.0.0.1:1");
+    const gateway = await startProgram(["gateway", ...flags]);
+    const [hung] = gateway.details["proxyPids"] as [number];
+    onTestFinished(async () => void (await gateway.stop("SIGKILL")));
+    const log = new LogLines(gateway.process);
+    process.kill(hung, "SIGSTOP");
+    expect(await gateway.stop("SIGTERM")).toBe(0);
+    expect(await log.matching(/did not end within 11 s; it is killed$/)).toHaveLength(1);
+    expect(() => process.kill(hung, 0)).toThrow("ESRCH");
+  });
+
   test.each([["1"], ["2"]])(
     "with %s process(es) tells whoever it cannot wait for, and says what became of all",
     async (processes) => {

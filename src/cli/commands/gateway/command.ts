@@ -48,8 +48,10 @@ async function run(command: Command, terminal: Terminal): Promise<void> {
   process.on("SIGHUP", () => void starting.then((supervisor) => supervisor.reload()));
   process.on("SIGUSR2", () => void starting.then((supervisor) => supervisor.restart()));
   const supervisor = await starting;
+  // Before the addresses are told: whoever waits for them may ask for the end at once.
+  const stopped = untilStopped();
   announce(supervisor, json === true, terminal);
-  await untilStopped();
+  await stopped;
   log(`stopping: requests under way have ${supervisor.settings.drainSeconds} s`);
   await supervisor.close();
 }

@@ -48,6 +48,8 @@ const RESTART_MS = 250;
 const LONGEST_RESTART_MS = 5000;
 const START_WITHIN_MS = 60_000;
 const ANSWER_WITHIN_MS = 5000;
+/** What a process takes to end when all that was under way has ended, or has had its time: its last words, and much patience. */
+const ENDS_WITHIN_MS = 10_000;
 /** The decider has nothing to wait for once the proxies have ended. */
 const DECIDER_ENDS_WITHIN_MS = 5000;
 const NOTHING: Estate = { leases: [], drained: [], readyWorkers: 0 };
@@ -125,7 +127,7 @@ export class Crew {
     this.#isRetiring = true;
     this.#dismissStarting();
     this.#tell({ kind: "retire" }, "whole", "decider", "proxy");
-    await Promise.all(this.#inRole("whole", "decider", "proxy").map(ended));
+    await this.#endWithin(this.#drainMs + DECIDER_ENDS_WITHIN_MS, "whole", "decider", "proxy");
   }
 
   /** Takes nothing new, finishes what is under way, and ends. The decider goes last: what proxies still have needs it. */
@@ -133,12 +135,10 @@ export class Crew {
     this.#isEnding = true;
     this.#dismissStarting();
     this.#tell({ kind: "stop" }, "whole", "proxy");
-    await Promise.all(this.#inRole("whole", "proxy").map(ended));
+    await this.#endWithin(this.#drainMs, "whole", "proxy");
     // One that retires ends by itself, now that nobody needs it.
     if (!this.#isRetiring) this.#tell({ kind: "retire" }, "decider");
-    const giveUp = setTimeout(() => void this.kill(), DECIDER_ENDS_WITHIN_MS);
-    await Promise.all(this.#inRole("decider").map(ended));
-    clearTimeout(giveUp);
+    await this.#endWithin(DECIDER_ENDS_WITHIN_MS, "decider");
   }
 
   /** Ends all at once. */
@@ -147,6 +147,26 @@ export class Crew {
     const members = [...this.#members.keys()];
     for (const { process: child } of members) child.kill("SIGKILL");
     await Promise.all(members.map(ended));
+  }
+
+  get #drainMs(): number {
+    return this.#settings.drainSeconds * 1000 + ENDS_WITHIN_MS;
+  }
+
+  /** Resolves when all of these roles have ended. One that hangs cannot hear that it should, and must not be waited for. */
+  async #endWithin(withinMs: number, ...roles: readonly Role[]): Promise<void> {
+    const members = this.#inRole(...roles);
+    const giveUp = setTimeout(() => {
+      for (const member of members) {
+        const { process: child } = member;
+        const role = this.#members.get(member);
+        if (role === undefined) continue;
+        this.#options.log(`${TITLES[role]} (${child.pid}) did not end within ${withinMs / 1000} s; it is killed`);
+        child.kill("SIGKILL");
+      }
+    }, withinMs);
+    await Promise.all(members.map(ended));
+    clearTimeout(giveUp);
   }
 
   #begin(role: Role, estate?: Estate): Promise<Addresses> {
