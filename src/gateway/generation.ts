@@ -15,6 +15,7 @@ import type { OfferedRequest } from "./decider.ts";
 import type { PreparedRequest } from "./exchange.ts";
 import { HeardAnswer } from "./heard-answer.ts";
 import { LentBody } from "./lent-body.ts";
+import { closeAfter } from "./lingering-close.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
 import { isTooLarge, readBody } from "./request-body.ts";
 import { StreamContinuity } from "./stream-continuity.ts";
@@ -84,7 +85,7 @@ export class Generation {
     };
     if (read.kind === "gone") return { refusal: "gone" };
     if (read.kind === "too-large") {
-      response.setHeader("connection", "close");
+      closeAfter(response);
       return refuse("body_too_large", `the body has more than ${maxBodyBytes} bytes`);
     }
     const readMs = performance.now();

@@ -1,9 +1,9 @@
 import { type RequestListener, type Server, type ServerResponse, createServer } from "node:http";
 import { type Server as SecureServer, createServer as createSecureServer } from "node:https";
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { encodeError } from "../wire/openai-reply.ts";
 import type { GatewayLimits } from "./limits.ts";
+import { closeAfter, closeLingering, discard } from "./lingering-close.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, statusOf } from "./openai-errors.ts";
 import { RequestOrder } from "./request-order.ts";
 
@@ -63,18 +63,29 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
   server.on("request", taken);
   // Whoever asks before sending is told to go on when the body is wanted, and not before.
   server.on("checkContinue", taken);
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket;
     const code = codeOf(error);
     // A client that has left has not broken any rule.
     if (code === undefined || !socket.writable) socket.destroy();
-    else {
+    else if (!order.isEnding(socket)) {
       rejected(code);
       const served = order.servedOn(socket);
-      if (code === "request_timed_out" && isBeingAnswered(served)) order.endBeforeNewest(socket as Socket, served);
+      if (isBeingAnswered(served)) endAfterAnswers(order, socket, served, code);
       else refuse(socket, served, code);
     }
   });
   return server;
+}
+
+/** What came behind a request that is being answered does not cost that one its answer. */
+function endAfterAnswers(order: RequestOrder, socket: Socket, served: ServerResponse, code: GatewayErrorCode): void {
+  if (code === "request_timed_out") order.endBeforeNewest(socket, served, () => socket.destroySoon());
+  else {
+    order.endBeforeNewest(socket, served, () => refuseConnection(socket, code));
+    // Still read, because that is how it is noticed that the client has left.
+    discard(socket);
+  }
 }
 
 /** Whether an answer is being given to a request that has arrived. */
@@ -101,25 +112,34 @@ const MESSAGES: Partial<Readonly<Record<GatewayErrorCode, string>>> = {
 };
 
 /** Answers on a connection that is of no further use; an answer that has begun must not be followed by another. */
-function refuse(socket: Duplex, response: ServerResponse | undefined, code: GatewayErrorCode): void {
-  const message = MESSAGES[code] ?? code;
-  if (response !== undefined && !response.writableFinished) {
-    if (response.headersSent) socket.destroy();
-    else {
-      response.setHeader("connection", "close");
-      respondWithError(response, code, message);
-      response.on("finish", () => socket.destroy());
-    }
-    return;
+function refuse(socket: Socket, response: ServerResponse | undefined, code: GatewayErrorCode): void {
+  if (response === undefined || response.writableFinished) refuseConnection(socket, code);
+  else if (response.headersSent) socket.destroy();
+  else {
+    closeAfter(response);
+    // Whoever was waited for has had its time.
+    if (code === "request_timed_out") response.on("finish", () => socket.destroy());
+    respondWithError(response, code, MESSAGES[code] ?? code);
   }
-  const body = encodeError(errorFields(code, message));
+}
+
+/** Answers where no request is to be answered. */
+function refuseConnection(socket: Socket, code: GatewayErrorCode): void {
+  // Node closes a connection by itself after an answer that says so.
+  if (!socket.writable) return;
+  const body = encodeError(errorFields(code, MESSAGES[code] ?? code));
   const head = [
     `HTTP/1.1 ${statusOf(code)} Refused`,
     "connection: close",
     "content-type: application/json",
     `content-length: ${Buffer.byteLength(body)}`,
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
+  const answer = `${head.join("\r\n")}\r\n\r\n${body}`;
+  if (code === "request_timed_out") socket.end(answer, () => socket.destroy());
+  else {
+    socket.write(answer);
+    closeLingering(socket);
+  }
 }
 
 function boundPerAddress(server: Server, most: number | undefined, rejected: ListenerOptions["rejected"]): void {

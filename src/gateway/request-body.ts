@@ -1,27 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { joinBytes } from "../wire/body.ts";
+import { BytesInTurn } from "./bytes-in-turn.ts";
 
 /** What became of reading a body. */
 export type ReadBody =
   | { readonly kind: "read"; readonly bytes: Uint8Array }
   | { readonly kind: "too-large" }
   | { readonly kind: "gone" };
-
-/** Bodies up to here are read as fast as they come. */
-const HASTY_BYTES = 1024 * 1024;
-
-/** Larger ones wait so long after so many bytes, in however small pieces these come. */
-const PAUSE_MS = 1;
-const BYTES_BETWEEN = 64 * 1024;
-
-/**
- * A connection can bring megabytes faster than anybody else is served. Heard in turns it would still be most of what is done
- * until its end; with a pause it is a small part, and even a body at the limit comes in less than a second.
- */
-function letOthersGo(request: IncomingMessage): void {
-  request.pause();
-  setTimeout(() => request.resume(), PAUSE_MS);
-}
 
 /** Whether a body follows the headers. */
 export function bringsBody({ headers }: IncomingMessage): boolean {
@@ -39,7 +24,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Re
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let length = 0;
-    let pauseAt = HASTY_BYTES;
+    const turns = new BytesInTurn(request);
     let tell: ((read: ReadBody) => void) | undefined = resolve;
     // A request lives as long as its answer, and its listeners with it: they must not hold the body, nor the promise of it.
     const settle = (read: ReadBody): void => {
@@ -55,9 +40,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Re
         return;
       }
       chunks.push(chunk);
-      if (length <= pauseAt) return;
-      pauseAt = length + BYTES_BETWEEN;
-      letOthersGo(request);
+      turns.took(chunk.length);
     });
     request.on("end", () => settle({ kind: "read", bytes: joinBytes(chunks, length) }));
     request.on("close", () => settle({ kind: "gone" }));

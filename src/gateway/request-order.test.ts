@@ -12,6 +12,7 @@ import { Gateway } from "./server.ts";
 
 const MOST_STREAMS = 6;
 const DONE = "data: [DONE]\n\n";
+const INVALID_HTTP = 'warmpath_requests_invalid_total{code="invalid_http"} 1\n';
 
 interface Client {
   readonly socket: Socket;
@@ -70,19 +71,47 @@ function held(answers: { prompt: string; response: ServerResponse }[]): Script {
   };
 }
 
-const unfinished = { completed: 0, failed: 0, unfinished: 0 };
+const unfinished = { failed: 0, unfinished: 0 };
 
-test("two streams and garbage on one connection end that connection, and nothing else", async () => {
+test("garbage behind two streams costs neither its answer, is refused once, and ends the connection", async () => {
   const answers: { prompt: string; response: ServerResponse }[] = [];
   const { gateway, router, url, client } = await serving(held(answers));
   const { socket, heard } = client(stream("first") + stream("second"));
-  await vi.waitFor(() => expect(heard()).toContain("first"));
-  socket.write("GARBAGE GARBAGE\r\n\r\n");
+  await vi.waitFor(() => expect(heard()).toContain(event("first")));
+  for (let i = 0; i < 3; i++) await new Promise((resolve) => socket.write("GARBAGE GARBAGE\r\n\r\n", resolve));
+  await vi.waitFor(async () => expect(await (await fetch(`${url}/metrics`)).text()).toContain(INVALID_HTTP));
+  answers[0].response.end(DONE);
+  await vi.waitFor(() => expect(heard()).toContain(event("second")));
+  answers[1].response.end(DONE);
   await vi.waitFor(() => expect(socket.closed).toBe(true));
+  expect(heard().match(/^HTTP\/1\.1 \d+/gm)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200", "HTTP/1.1 400"]);
+  expect(heard()).toMatch(/"code":"invalid_http"[^]*\}$/);
+  expect(gateway.open).toBe(0);
+  expect(router.accounting).toMatchObject({ ...unfinished, offered: 2, completed: 2, cancelled: 0 });
+  expect(await (await fetch(`${url}/metrics`)).text()).toContain(INVALID_HTTP);
+});
+
+test("garbage behind a request that waits for its worker leaves it waiting", async () => {
+  let answer: (() => void) | undefined;
+  const { router, client } = await serving((_body, response) => {
+    answer = () => response.writeHead(200, { "content-type": "text/event-stream" }).end(event("late") + DONE);
+  });
+  const { socket, heard } = client(`${stream("first")}\0\0\0`);
+  await vi.waitFor(() => expect(answer).toBeDefined());
+  answer?.();
+  await vi.waitFor(() => expect(socket.closed).toBe(true));
+  expect(heard().match(/^HTTP\/1\.1 \d+/gm)).toEqual(["HTTP/1.1 200", "HTTP/1.1 400"]);
+  expect(heard()).toContain(event("late"));
+  expect(router.accounting).toMatchObject({ ...unfinished, offered: 1, completed: 1 });
+});
+
+test("a client that leaves behind its garbage is noticed", async () => {
+  const { gateway, router, client } = await serving(held([]));
+  const { socket, heard } = client(`${stream("first")}GARBAGE\r\n\r\n`);
+  await vi.waitFor(() => expect(heard()).toContain(event("first")));
+  socket.destroy();
   await vi.waitFor(() => expect(gateway.open).toBe(0));
   expect(router.accounting).toMatchObject({ ...unfinished, offered: 1, cancelled: 1 });
-  expect(answers.map(({ prompt }) => prompt)).toEqual(["first"]);
-  expect((await fetch(`${url}/health`)).status).toBe(200);
 });
 
 test("a client that leaves with requests sent ahead leaves no place taken, and they are never offered", async () => {

@@ -5,8 +5,8 @@ import type { Duplex } from "node:stream";
 /** What waits on a connection behind the answer that is being given there. */
 interface Line {
   readonly waiting: { readonly request: IncomingMessage; readonly response: ServerResponse }[];
-  /** The newest request is not waited for any longer. */
-  isLate: boolean;
+  /** The newest request is not waited for any longer: what is done instead of serving it. */
+  end: (() => void) | undefined;
   isToBePaused: boolean;
 }
 
@@ -41,9 +41,14 @@ export class RequestOrder {
     return this.#served.get(socket);
   }
 
-  /** The newest request of a connection took too long to arrive: those before it are answered, and then the connection ends. */
-  endBeforeNewest(socket: Socket, served: ServerResponse): void {
-    this.#lineOf(socket, served).isLate = true;
+  /** The newest request of a connection will not be one any more: those before it are answered, and then `end` is called, once. */
+  endBeforeNewest(socket: Socket, served: ServerResponse, end: () => void): void {
+    this.#lineOf(socket, served).end ??= end;
+  }
+
+  /** Whether nothing more is served on a connection than what has come. */
+  isEnding(socket: Duplex): boolean {
+    return this.#lines.get(socket)?.end !== undefined;
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
@@ -64,7 +69,7 @@ export class RequestOrder {
   #lineOf(socket: Socket, served: ServerResponse): Line {
     let line = this.#lines.get(socket);
     if (line === undefined) {
-      line = { waiting: [], isLate: false, isToBePaused: false };
+      line = { waiting: [], end: undefined, isToBePaused: false };
       this.#lines.set(socket, line);
       this.#listenForEnd(socket, served, line);
     }
@@ -78,11 +83,11 @@ export class RequestOrder {
 
   #next(socket: Socket, line: Line): void {
     const next = line.waiting.shift();
-    const isLate = line.isLate && next?.request.complete !== true;
+    const isEnd = line.end !== undefined && next?.request.complete !== true;
     // Without the connection an answer has no turn any more: the one before was the last.
-    if (isLate || next === undefined || next.response.socket === null || socket.destroyed) {
+    if (isEnd || next === undefined || next.response.socket === null || socket.destroyed) {
       this.#lines.delete(socket);
-      if (isLate) socket.destroySoon();
+      if (isEnd) line.end?.();
       return;
     }
     this.#listenForEnd(socket, next.response, line);

@@ -11,6 +11,7 @@ import type { Decider } from "./decider.ts";
 import { Exchange, type ExchangeContext } from "./exchange.ts";
 import { Generation } from "./generation.ts";
 import { DEFAULT_LIMITS, type GatewayLimits } from "./limits.ts";
+import { closeAfter } from "./lingering-close.ts";
 import { type TlsIdentity, createListener, renewIdentity } from "./listener.ts";
 import {
   type GatewayErrorCode,
@@ -243,7 +244,7 @@ export class Gateway {
     if (this.open >= maxStreams) {
       this.#options.decider.refused("max-streams");
       setRetryAfter(response, ROOM_AGAIN_MS);
-      response.setHeader("connection", "close");
+      closeAfter(response);
       respondWithError(
         response,
         "too_many_streams",
@@ -324,5 +325,5 @@ export class Gateway {
 
 /** A body that nobody reads must not be waited for: after it the connection is of no use. */
 function closeIfUnread(response: ServerResponse): void {
-  if (bringsBody(response.req)) response.setHeader("connection", "close");
+  if (bringsBody(response.req)) closeAfter(response);
 }
