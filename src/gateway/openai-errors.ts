@@ -13,6 +13,7 @@ export type GatewayErrorCode =
   | "body_too_large"
   | "headers_too_large"
   | "not_found"
+  | "model_not_found"
   | "method_not_allowed"
   | "too_many_streams"
   | "worker_failed"
@@ -30,6 +31,7 @@ const STATUS: Readonly<Record<GatewayErrorCode, number>> = {
   body_too_large: 413,
   headers_too_large: 431,
   not_found: 404,
+  model_not_found: 404,
   method_not_allowed: 405,
   too_many_streams: 429,
   worker_failed: 502,
@@ -57,6 +59,12 @@ export function respondWithError(
   param?: string,
 ): void {
   respondJson(response, STATUS[code], encodeError(errorFields(code, message, param)));
+}
+
+/** Answers a request for something that is served by these methods and no other. */
+export function respondWithAllowed(response: ServerResponse, path: string, methods: readonly string[]): void {
+  response.setHeader("allow", methods.join(", "));
+  respondWithError(response, "method_not_allowed", `${path} takes ${methods.join(" and ")}`);
 }
 
 /** Answers a request that the router turned away: 503 if nobody may take it, else 429; both say when to come again. */

@@ -283,9 +283,36 @@ describe("the gateway's own bounds and endpoints", () => {
     expect(await decider.metricsText()).toContain('warmpath_requests_invalid_total{code="internal_error"} 1');
   });
 
-  test("another method than POST is a 405", async () => {
+  test.each([
+    ["GET", "/v1/chat/completions", "POST"],
+    ["DELETE", "/v1/completions", "POST"],
+    ["POST", "/v1/models", "GET, HEAD"],
+    ["DELETE", "/v1/models/m", "GET, HEAD"],
+    ["PUT", "/health", "GET, HEAD"],
+  ])("%s %s is a 405 that names the methods there are", async (method, path, allowed) => {
     const { url } = await gatewayTo();
-    expect((await fetch(`${url}/v1/chat/completions`)).status).toBe(405);
+    const answer = await fetch(url + path, { method });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([405, allowed]);
+    expect(await answer.json()).toMatchObject({ error: { code: "method_not_allowed" } });
+  });
+
+  test("a model that is served can be asked about, and one that is not is a 404", async () => {
+    const router = new Router(createPolicy("round-robin"), { blockTokens: 16, maxReplicas: 4, maxBlocks: 1024 });
+    const decider = new LocalDecider({ router });
+    decider.fleet.appeared({ name: "a", url: "http://127.0.0.1:1", model: "maker/model 1%" });
+    const gateway = new Gateway({ decider, blockTokens: 16, tokens: new InlineTokens(new WordTokenizer(), "exact") });
+    open.push({ close: () => decider.close() }, { close: () => gateway.close(0) });
+    const models = `${await gateway.listen()}/v1/models`;
+    const { data } = (await (await fetch(models)).json()) as { data: unknown[] };
+    for (const written of ["maker%2Fmodel%201%25", "maker/model%201%25"]) {
+      const answer = await fetch(`${models}/${written}`);
+      expect([answer.status, await answer.json()]).toEqual([200, data[0]]);
+    }
+    for (const written of ["maker", "", "%ff", "maker%2Fmodel"]) {
+      const answer = await fetch(`${models}/${written}`);
+      const error = { type: "invalid_request_error", param: "model", code: "model_not_found" };
+      expect([answer.status, await answer.json()]).toMatchObject([404, { error }]);
+    }
   });
 
   test("the accounts in the metrics add up to what was offered", async () => {

@@ -3,7 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import type { RequestPlane } from "../planes/request/types.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
-import { encodeModels } from "../wire/openai-reply.ts";
+import { encodeModel, encodeModels } from "../wire/openai-reply.ts";
 import type { GenerationKind } from "../wire/openai-request.ts";
 import { KeyPauses } from "./access/key-pauses.ts";
 import type { KeyRing } from "./access/key-ring.ts";
@@ -16,6 +16,7 @@ import { type TlsIdentity, createListener, renewIdentity } from "./listener.ts";
 import {
   type GatewayErrorCode,
   respondJson,
+  respondWithAllowed,
   respondWithError,
   respondWithShed,
   setRetryAfter,
@@ -61,6 +62,9 @@ const ENDPOINTS: Readonly<Record<string, GenerationKind>> = {
   "/v1/chat/completions": "chat",
   "/v1/completions": "completion",
 };
+
+const READ_PATHS: ReadonlySet<string> = new Set(["/health", "/ready", "/v1/models", "/metrics"]);
+const MODEL_PATH = "/v1/models/";
 
 /**
  * An OpenAI-compatible server that sends each request where the decider says and passes the answer on event by event.
@@ -206,17 +210,34 @@ export class Gateway {
     const kind = ENDPOINTS[path];
     if (kind !== undefined) {
       if (request.method === "POST") await this.#generate(kind, path, request, response, key);
-      else this.#refuse(response, "method_not_allowed", `${path} takes POST`);
+      else this.#refuseMethod(response, path, ["POST"]);
       return;
     }
-    if (request.method !== "GET" && request.method !== "HEAD") this.#refuseUnknown(request, response, path);
+    const isRead = path.startsWith(MODEL_PATH) || READ_PATHS.has(path);
+    if (!isRead || (path === "/metrics" && !servesMetrics)) this.#refuseUnknown(request, response, path);
+    else if (request.method !== "GET" && request.method !== "HEAD") this.#refuseMethod(response, path, ["GET", "HEAD"]);
     else if (path === "/health") respondJson(response, 200, JSON.stringify({ status: "ok" }));
     else if (path === "/ready") this.#answerReady(response);
     else if (path === "/v1/models") respondJson(response, 200, encodeModels(decider.models()));
-    else if (path === "/metrics" && servesMetrics) {
+    else if (path.startsWith(MODEL_PATH)) this.#answerModel(response, path.slice(MODEL_PATH.length));
+    else {
       const text = await decider.metricsText();
       response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
-    } else this.#refuseUnknown(request, response, path);
+    }
+  }
+
+  /** Names of models may have slashes, which clients write as they are or encoded. */
+  #answerModel(response: ServerResponse, written: string): void {
+    const models = this.#options.decider.models();
+    const id = [written, decoded(written)].find((name) => models.includes(name));
+    if (id !== undefined) respondJson(response, 200, encodeModel(id));
+    else
+      this.#refuse(
+        response,
+        "model_not_found",
+        `no worker serves the model ${JSON.stringify(decoded(written))}`,
+        "model",
+      );
   }
 
   #answerReady(response: ServerResponse): void {
@@ -305,10 +326,16 @@ export class Gateway {
     this.#refuse(response, "not_found", `nothing is served at ${request.method} ${path}`);
   }
 
-  #refuse(response: ServerResponse, code: GatewayErrorCode, message: string): void {
+  #refuseMethod(response: ServerResponse, path: string, methods: readonly string[]): void {
+    this.#options.decider.invalid("method_not_allowed");
+    closeIfUnread(response);
+    respondWithAllowed(response, path, methods);
+  }
+
+  #refuse(response: ServerResponse, code: GatewayErrorCode, message: string, param?: string): void {
     this.#options.decider.invalid(code);
     closeIfUnread(response);
-    respondWithError(response, code, message);
+    respondWithError(response, code, message, param);
   }
 
   /** A mistake of ours must not look like the client's, nor leave it waiting, nor go unnoticed. */
@@ -320,6 +347,15 @@ export class Gateway {
     this.#options.decider.invalid("internal_error");
     if (response.headersSent) response.destroy();
     else respondWithError(response, "internal_error", message);
+  }
+}
+
+/** A part of a path as it was meant, or as it is if that cannot be told. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }
 

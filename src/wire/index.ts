@@ -27,6 +27,7 @@ export {
 export {
   encodeError,
   encodeFinish,
+  encodeModel,
   encodeModels,
   encodeOpening,
   encodePiece,

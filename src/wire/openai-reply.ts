@@ -43,8 +43,12 @@ export function encodeReply(head: ReplyHead, text: string, reason: FinishReason,
 
 /** The answer to `GET /v1/models`. */
 export function encodeModels(models: readonly string[]): string {
-  const data = models.map((id) => ({ id, object: "model", created: 0, owned_by: "warmpath" }));
-  return JSON.stringify({ object: "list", data });
+  return JSON.stringify({ object: "list", data: models.map(model) });
+}
+
+/** The answer to `GET /v1/models/ID`. */
+export function encodeModel(id: string): string {
+  return JSON.stringify(model(id));
 }
 
 /** An error in OpenAI's shape; `type` is its class, `code` names the case, `details` are ours. */
@@ -60,6 +64,10 @@ export interface ErrorFields {
 export function encodeError(error: ErrorFields): string {
   const { message, type, code, param, details } = error;
   return JSON.stringify({ error: { message, type, param: param ?? null, code, ...(details && { details }) } });
+}
+
+function model(id: string): object {
+  return { id, object: "model", created: 0, owned_by: "warmpath" };
 }
 
 function chunk(head: ReplyHead, choices: readonly object[], usage?: TokenUsage): string {

@@ -13,7 +13,7 @@ import type { BearerToken } from "../access/bearer-token.ts";
 import type { LocalDecider } from "../local-decider.ts";
 import type { PeerSharing } from "../peer-sharing.ts";
 import type { Reloading } from "../reload.ts";
-import { respondJson, respondWithError } from "../openai-errors.ts";
+import { respondJson, respondWithAllowed, respondWithError } from "../openai-errors.ts";
 import { readBody } from "../request-body.ts";
 import {
   type AdminSources,
@@ -139,18 +139,18 @@ export class AdminServer {
       response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
       return;
     }
-    let isKnownPath = false;
+    const methods: string[] = [];
     for (const [method, path, handler] of this.#routes) {
       const match = path.exec(requested);
       if (match === null) continue;
-      isKnownPath = true;
+      methods.push(method);
       if (method !== request.method) continue;
       const { status = 200, body } = await handler(match.slice(1).map(decoded), request, query);
       respondJson(response, status, JSON.stringify(body));
       return;
     }
-    const code = isKnownPath ? "method_not_allowed" : "not_found";
-    respondWithError(response, code, `nothing is served at ${request.method} ${requested}`);
+    if (methods.length > 0) respondWithAllowed(response, requested, methods);
+    else respondWithError(response, "not_found", `nothing is served at ${request.method} ${requested}`);
   }
 
   /** Why a request is none of an operator's; undefined if it may be. */
