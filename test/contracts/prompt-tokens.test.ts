@@ -52,7 +52,7 @@ const here = (tokens: PromptTokens): Promise<{ tokens: PromptTokens; stop: () =>
   Promise.resolve({ tokens, stop: () => {} });
 
 const THREAD = new URL("../support/tokenizer-thread.mjs", import.meta.url);
-const elsewhere = (): TokenizerThread => new TokenizerThread(definition, THREAD);
+const elsewhere = (): TokenizerThread => new TokenizerThread({ definition, chatTemplate }, THREAD);
 
 const ADAPTERS: readonly [string, () => Promise<{ tokens: PromptTokens; stop: () => void }>, PromptTokenizer][] = [
   ["words", () => here(new InlineTokens(new WordTokenizer(), "exact")), new WordTokenizer()],
@@ -60,7 +60,10 @@ const ADAPTERS: readonly [string, () => Promise<{ tokens: PromptTokens; stop: ()
   ["a model on the event loop", () => here(new ModelTokens({ definition, chatTemplate })), engine],
   [
     "a model in a thread",
-    () => here(new ModelTokens({ definition, chatTemplate, offloadChars: -1, elsewhere: elsewhere() })),
+    () => {
+      const threads = { elsewhere: elsewhere(), chatsElsewhere: elsewhere() };
+      return here(new ModelTokens({ definition, chatTemplate, offloadChars: -1, ...threads }));
+    },
     engine,
   ],
   ["vLLM's /tokenize", () => remote("vllm"), engine],

@@ -2,15 +2,26 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { trainedFile } from "../../../test/support/model-files.ts";
 import { ByteBpe } from "../../tokenizer/bpe/byte-bpe.ts";
 import { readTokenizerJson } from "../../tokenizer/bpe/tokenizer-json.ts";
+import { ModelTokenizer } from "../../tokenizer/model-tokenizer.ts";
+import type { ChatPrompt } from "../../tokenizer/types.ts";
 import { ModelTokens, type PassageEncoder } from "./model.ts";
 import { TokenizerThread } from "./model/thread.ts";
 
 const definition = readTokenizerJson(trainedFile("she sells sea shells by the sea shore ".repeat(4), 40));
 const bpe = new ByteBpe(definition);
+const chatTemplate = {
+  template: "{% for m in messages %}{{ m.role }}: {{ m.content | trim }}\n{% endfor %}{{ tools | tojson }}",
+  specialTokens: {},
+};
+const chat = (messages: number): ChatPrompt => ({
+  kind: "chat",
+  messages: Array.from({ length: messages }, (_, i) => ({ role: "user", content: ` sea ${i}` })),
+  tools: [{ name: "f" }],
+});
 const LONG = "She sells shells. ".repeat(8_000);
 const text = (content: string): { kind: "text"; text: string } => ({ kind: "text", text: content });
 const ENTRY = new URL("../../../test/support/tokenizer-thread.mjs", import.meta.url);
-const thread = (): TokenizerThread => new TokenizerThread(definition, ENTRY);
+const thread = (): TokenizerThread => new TokenizerThread({ definition, chatTemplate }, ENTRY);
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -93,6 +104,22 @@ describe("the tokenizer's thread", () => {
     expect(tokens.counts.offloaded).toBe(1);
   });
 
+  test("writes chats of very many messages too, however little text they are, and gives the same tokens", async () => {
+    await using tokens = new ModelTokens({ definition, chatTemplate, chatsElsewhere: thread() });
+    const expected = new ModelTokenizer({ definition, chatTemplate }).encode(chat(1000));
+    const here = vi.spyOn(ModelTokenizer.prototype, "outline");
+    expect(await tokens.tokensOf(chat(1000))).toEqual(expected);
+    expect([here.mock.calls.length, tokens.counts.offloaded]).toEqual([0, 1]);
+    expect(tokens.tokensOf(chat(10))).toBeInstanceOf(Uint32Array);
+  });
+
+  test("is not needed for a chat that it cannot be asked for", async () => {
+    const gone = { encodeChat: () => Promise.reject(new Error("gone")), close: () => Promise.resolve() };
+    const tokens = new ModelTokens({ definition, chatTemplate, elsewhere: new Held(), chatsElsewhere: gone });
+    const expected = new ModelTokenizer({ definition, chatTemplate }).encode(chat(1000));
+    expect(await tokens.tokensOf(chat(1000))).toEqual(expected);
+  });
+
   test("fails what it had not done when it is closed, and starts again when asked", async () => {
     const worker = thread();
     const job = worker.encode([LONG]);
@@ -111,7 +138,7 @@ describe("the tokenizer's thread", () => {
   });
 
   test("fails what it had not done when it dies", async () => {
-    const worker = new TokenizerThread({ ...definition, patterns: ["("] }, ENTRY);
+    const worker = new TokenizerThread({ definition: { ...definition, patterns: ["("] } }, ENTRY);
     await expect(worker.encode(["sea"])).rejects.toThrow("the pattern ( cannot be used");
     await worker.close();
   });

@@ -70,6 +70,18 @@ describe("an engine's /tokenize", () => {
     expect(bodies).toEqual([{ prompt: "[hi]", add_special_tokens: false }]);
   });
 
+  test("is asked to write a chat itself that takes its template long, and where it cannot the prompt gets a guess", async () => {
+    const messages = Array.from({ length: 1000 }, () => ({ role: "user", content: "hi" }));
+    const prompt: TokenizerPrompt = { kind: "chat", messages };
+    const chatTemplate = { template: "{% for m in messages %}[{{ m.content }}]{% endfor %}", specialTokens: {} };
+    const vllm = await engine(three, { chatTemplate });
+    expect(await vllm.tokens.tokensOf(prompt)).toEqual(Uint32Array.of(5, 6, 7));
+    expect(vllm.bodies).toEqual([{ messages, add_generation_prompt: true }]);
+    const sglang = await engine(three, { dialect: "sglang", chatTemplate });
+    expect(await sglang.tokens.tokensOf(prompt)).toEqual(guess.encode(prompt));
+    expect([sglang.bodies, sglang.tokens.counts.guessed]).toEqual([[], 1]);
+  });
+
   test("that fails is left alone for a while, and prompts get a guess", async () => {
     let nowMs = 0;
     let isUp = false;

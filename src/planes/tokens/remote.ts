@@ -2,6 +2,7 @@ import { Pool } from "undici";
 import { ChatTemplate, type ChatTemplateSource } from "../../tokenizer/template/chat-template.ts";
 import { TextChunkTokenizer } from "../../tokenizer/text-chunk-tokenizer.ts";
 import type { TokenizerPrompt } from "../../tokenizer/types.ts";
+import { isLongChat } from "./long-chat.ts";
 import type { PromptTokens, TokenCounts } from "./types.ts";
 
 /** Whose `/tokenize` it is: vLLM's takes chats, SGLang's only texts. */
@@ -110,7 +111,8 @@ export class RemoteTokens implements PromptTokens {
     const named = model === undefined ? {} : { model };
     if (prompt.kind === "text") return { ...named, prompt: prompt.text, add_special_tokens: true };
     const { messages, tools, templateArguments, addsGenerationPrompt = true, continuesFinalMessage } = prompt;
-    const written = this.#template?.render(prompt);
+    // Run here, a template that takes long would stall everybody's streams.
+    const written = isLongChat(prompt) ? undefined : this.#template?.render(prompt);
     if (written !== undefined) return { ...named, prompt: written, add_special_tokens: false };
     if (dialect === "sglang") return undefined;
     return {

@@ -1,32 +1,46 @@
-/** The thread that tokenizes long texts: it is given a tokenizer to begin with, and then passages. Started by thread.ts. */
+/** The thread that tokenizes what takes long: it is told of a tokenizer to begin with, and then gets work. Started by thread.ts. */
 import { parentPort, workerData } from "node:worker_threads";
 import { ByteBpe } from "../../../tokenizer/bpe/byte-bpe.ts";
-import type { BpeDefinition } from "../../../tokenizer/bpe/definition.ts";
+import { ModelTokenizer, type ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
+import type { ChatPrompt } from "../../../tokenizer/types.ts";
 
-export interface PassageJob {
-  readonly id: number;
-  readonly passages: readonly string[];
-}
+/** Passages of a text, or a whole chat, as JSON: a text is handed over faster than many small objects. */
+export type ThreadJob = { readonly id: number } & (
+  | { readonly passages: readonly string[]; readonly chat?: undefined }
+  | { readonly passages?: undefined; readonly chat: string }
+);
 
-export interface PassageAnswer {
+/** The tokens of each passage in order, or of the one chat. */
+export interface ThreadAnswer {
   readonly id: number;
   /** Undefined if they could not be made. */
   readonly tokens: readonly Uint32Array[] | undefined;
   readonly problem?: string;
 }
 
-const bpe = new ByteBpe(workerData as BpeDefinition);
+/** Long chats are few; what of them is kept is in memory twice. */
+const CACHE_CHARS = 8 * 1024 * 1024;
 
-parentPort?.on("message", ({ id, passages }: PassageJob) => {
-  const answer = answerTo(id, passages);
+const options = workerData as ModelTokenizerOptions;
+const bpe = new ByteBpe(options.definition);
+let tokenizer: ModelTokenizer | undefined;
+
+function tokensOf({ passages, chat }: ThreadJob): Uint32Array[] {
+  if (passages !== undefined) return passages.map((passage) => bpe.encodePlain(passage));
+  tokenizer ??= new ModelTokenizer({ ...options, cacheChars: CACHE_CHARS });
+  return [tokenizer.encode(JSON.parse(chat) as ChatPrompt)];
+}
+
+parentPort?.on("message", (job: ThreadJob) => {
+  const answer = answerTo(job);
   parentPort?.postMessage(answer, answer.tokens?.map(({ buffer }) => buffer as ArrayBuffer) ?? []);
 });
 
 /** A text that cannot be tokenized, such as one too long for a pattern, must not end what others wait for. */
-function answerTo(id: number, passages: readonly string[]): PassageAnswer {
+function answerTo(job: ThreadJob): ThreadAnswer {
   try {
-    return { id, tokens: passages.map((passage) => bpe.encodePlain(passage)) };
+    return { id: job.id, tokens: tokensOf(job) };
   } catch (error) {
-    return { id, tokens: undefined, problem: String(error) };
+    return { id: job.id, tokens: undefined, problem: String(error) };
   }
 }

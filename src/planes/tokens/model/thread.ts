@@ -1,7 +1,8 @@
 import { Worker } from "node:worker_threads";
 import { WarmpathError } from "../../../core/errors.ts";
-import type { BpeDefinition } from "../../../tokenizer/bpe/definition.ts";
-import type { PassageAnswer, PassageJob } from "./thread-entry.ts";
+import type { ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
+import type { ChatPrompt } from "../../../tokenizer/types.ts";
+import type { ThreadAnswer, ThreadJob } from "./thread-entry.ts";
 
 /** What a thread loads; there is such a file once the package is built. */
 const ENTRY = new URL("./thread-entry.js", import.meta.url);
@@ -11,30 +12,28 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** Tokenizes passages in a thread of its own, which starts with the first of them and is started again if it dies. */
+/** Tokenizes in a thread of its own, which starts with the first that it is given and is started again if it dies. */
 export class TokenizerThread {
-  readonly #definition: BpeDefinition;
+  readonly #options: ModelTokenizerOptions;
   readonly #entry: URL;
   readonly #waiting = new Map<number, Waiting>();
   #thread: Worker | undefined;
   #jobs = 0;
 
-  constructor(definition: BpeDefinition, entry: URL = ENTRY) {
-    this.#definition = definition;
+  constructor(options: ModelTokenizerOptions, entry: URL = ENTRY) {
+    this.#options = options;
     this.#entry = entry;
   }
 
   /** The tokens of each passage, in order. */
   encode(passages: readonly string[]): Promise<readonly Uint32Array[]> {
-    this.#thread ??= this.#start();
-    const thread = this.#thread;
-    const job: PassageJob = { id: ++this.#jobs, passages };
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(job.id, { resolve, reject });
-      // While somebody waits the process must not end; between jobs it may.
-      thread.ref();
-      thread.postMessage(job, []);
-    });
+    return this.#do({ id: ++this.#jobs, passages });
+  }
+
+  /** The tokens of a chat as the model's template writes it. */
+  async encodeChat(chat: ChatPrompt): Promise<Uint32Array> {
+    const [tokens] = await this.#do({ id: ++this.#jobs, chat: JSON.stringify(chat) });
+    return tokens;
   }
 
   async close(): Promise<void> {
@@ -43,9 +42,20 @@ export class TokenizerThread {
     await thread?.terminate();
   }
 
+  #do(job: ThreadJob): Promise<readonly Uint32Array[]> {
+    this.#thread ??= this.#start();
+    const thread = this.#thread;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(job.id, { resolve, reject });
+      // While somebody waits the process must not end; between jobs it may.
+      thread.ref();
+      thread.postMessage(job, []);
+    });
+  }
+
   #start(): Worker {
-    const thread = new Worker(this.#entry, { workerData: this.#definition });
-    thread.on("message", ({ id, tokens, problem = "" }: PassageAnswer) => {
+    const thread = new Worker(this.#entry, { workerData: this.#options });
+    thread.on("message", ({ id, tokens, problem = "" }: ThreadAnswer) => {
       const waiting = this.#waiting.get(id);
       if (tokens === undefined) waiting?.reject(new WarmpathError("WP_INVALID_INPUT", `not tokenized: ${problem}`));
       else waiting?.resolve(tokens);
