@@ -18,6 +18,8 @@ export interface PromptOutline extends Outline {
   readonly isFramed: boolean;
 }
 
+type WrittenPrompt = Exclude<TokenizerPrompt, { kind: "tokens" }>;
+
 /** Tokens as the engine of a model makes them: its chat template, its vocabulary. */
 export class ModelTokenizer implements PromptTokenizer {
   readonly definition: BpeDefinition;
@@ -32,14 +34,17 @@ export class ModelTokenizer implements PromptTokenizer {
 
   encode(prompt: TokenizerPrompt): Uint32Array {
     if (prompt.kind === "tokens") return prompt.tokens;
-    return this.complete(this.outline(prompt));
+    const isFramed = prompt.kind === "text";
+    return this.complete({ ...this.#passages.outline(this.#textOf(prompt)), isFramed });
   }
 
-  /** What is known of a prompt's tokens; `missing` is to be tokenized by `ByteBpe.encodePlain`, here or elsewhere. */
-  outline(prompt: Exclude<TokenizerPrompt, { kind: "tokens" }>): PromptOutline {
-    const isFramed = prompt.kind === "text";
-    const text = isFramed ? prompt.text : this.#written(prompt);
-    return { ...this.#passages.outline(text), isFramed };
+  /**
+   * What is known of a prompt's tokens; `missing` is to be tokenized by `ByteBpe.encodePlain`, here or elsewhere. Undefined for
+   * a prompt with more than so many scraps.
+   */
+  outline(prompt: WrittenPrompt, mostScraps: number): PromptOutline | undefined {
+    const outline = this.#passages.outlineWithin(mostScraps, this.#textOf(prompt));
+    return outline && { ...outline, isFramed: prompt.kind === "text" };
   }
 
   /** The tokens of an outlined prompt, with those of its missing passages, or after making them. */
@@ -51,6 +56,10 @@ export class ModelTokenizer implements PromptTokenizer {
     const { textPrefix, textSuffix } = this.definition;
     if (!outline.isFramed || textPrefix.length + textSuffix.length === 0) return tokens;
     return joinTokens([Uint32Array.from(textPrefix), tokens, Uint32Array.from(textSuffix)]);
+  }
+
+  #textOf(prompt: WrittenPrompt): string {
+    return prompt.kind === "text" ? prompt.text : this.#written(prompt);
   }
 
   /** A chat that the template refuses will be refused by the engine too; until then any tokens will do. */

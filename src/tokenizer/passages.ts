@@ -39,6 +39,13 @@ export class PassageTokenizer {
 
   /** What is known of a text; what is not can be tokenized anywhere, and `complete` puts it in. */
   outline(text: string): Outline {
+    // There are never more of them than characters.
+    return this.outlineWithin(Number.POSITIVE_INFINITY, text) as Outline;
+  }
+
+  /** The same; undefined for a text with more scraps, which are tokenized at once, than these. */
+  outlineWithin(mostScraps: number, text: string): Outline | undefined {
+    let scraps = 0;
     const parts: (Uint32Array | undefined)[] = [];
     const missing: string[] = [];
     let missingChars = 0;
@@ -50,7 +57,9 @@ export class PassageTokenizer {
       for (let from = start; from < end;) {
         const to = this.#bpe.cutsAfterWords ? passageEnd(text, from, end) : end;
         const passage = text.slice(from, to);
-        const known = to - from < SHORTEST_KEPT ? this.#bpe.encodePlain(passage) : this.#cache.get(passage);
+        const isScrap = to - from < SHORTEST_KEPT;
+        if (isScrap && ++scraps > mostScraps) return undefined;
+        const known = isScrap ? this.#bpe.encodePlain(passage) : this.#cache.get(passage);
         parts.push(known);
         if (known === undefined) {
           // A slice is slow to read and keeps the whole text alive that it was cut from; a copy is on its own.

@@ -61,7 +61,7 @@ const ADAPTERS: readonly [string, () => Promise<{ tokens: PromptTokens; stop: ()
   [
     "a model in a thread",
     () => {
-      const threads = { elsewhere: elsewhere(), chatsElsewhere: elsewhere() };
+      const threads = { elsewhere: elsewhere(), wholeElsewhere: elsewhere() };
       return here(new ModelTokens({ definition, chatTemplate, offloadChars: -1, ...threads }));
     },
     engine,

@@ -105,7 +105,7 @@ describe("the tokenizer's thread", () => {
   });
 
   test("writes chats of very many messages too, however little text they are, and gives the same tokens", async () => {
-    await using tokens = new ModelTokens({ definition, chatTemplate, chatsElsewhere: thread() });
+    await using tokens = new ModelTokens({ definition, chatTemplate, wholeElsewhere: thread() });
     const expected = new ModelTokenizer({ definition, chatTemplate }).encode(chat(1000));
     const here = vi.spyOn(ModelTokenizer.prototype, "outline");
     expect(await tokens.tokensOf(chat(1000))).toEqual(expected);
@@ -113,9 +113,19 @@ describe("the tokenizer's thread", () => {
     expect(tokens.tokensOf(chat(10))).toBeInstanceOf(Uint32Array);
   });
 
+  test("does all of a text that is cut into very many scraps, which would all be new to this one", async () => {
+    await using tokens = new ModelTokens({ definition, wholeElsewhere: thread() });
+    const scraps = text("sea<|im_end|>".repeat(5000));
+    const expected = bpe.encode(scraps.text);
+    const promised = tokens.tokensOf(scraps);
+    expect(promised).toBeInstanceOf(Promise);
+    expect(await promised).toEqual(expected);
+    expect(tokens.tokensOf(text("sea<|im_end|>".repeat(500)))).toBeInstanceOf(Uint32Array);
+  });
+
   test("is not needed for a chat that it cannot be asked for", async () => {
-    const gone = { encodeChat: () => Promise.reject(new Error("gone")), close: () => Promise.resolve() };
-    const tokens = new ModelTokens({ definition, chatTemplate, elsewhere: new Held(), chatsElsewhere: gone });
+    const gone = { encodePrompt: () => Promise.reject(new Error("gone")), close: () => Promise.resolve() };
+    const tokens = new ModelTokens({ definition, chatTemplate, elsewhere: new Held(), wholeElsewhere: gone });
     const expected = new ModelTokenizer({ definition, chatTemplate }).encode(chat(1000));
     expect(await tokens.tokensOf(chat(1000))).toEqual(expected);
   });

@@ -1,6 +1,6 @@
 import { ModelTokenizer, type ModelTokenizerOptions } from "../../tokenizer/model-tokenizer.ts";
-import type { ChatPrompt, TokenizerPrompt } from "../../tokenizer/types.ts";
-import { isLongChat } from "./long-chat.ts";
+import type { TokenizerPrompt } from "../../tokenizer/types.ts";
+import { type WrittenPrompt, isLongPrompt } from "./long-prompt.ts";
 import { TokenizerThread } from "./model/thread.ts";
 import type { PromptTokens, TokenCounts } from "./types.ts";
 
@@ -10,9 +10,9 @@ export interface PassageEncoder {
   close(): Promise<void>;
 }
 
-/** Writes and tokenizes chats somewhere else than on the event loop. */
-export interface ChatEncoder {
-  encodeChat(chat: ChatPrompt): Promise<Uint32Array>;
+/** Writes and tokenizes whole prompts somewhere else than on the event loop. */
+export interface PromptEncoder {
+  encodePrompt(prompt: WrittenPrompt): Promise<Uint32Array>;
   close(): Promise<void>;
 }
 
@@ -21,23 +21,26 @@ export interface ModelTokensOptions extends ModelTokenizerOptions {
   readonly offloadChars?: number;
   /** Who tokenizes long new text; a thread of its own by default. */
   readonly elsewhere?: PassageEncoder;
-  /** Who writes and tokenizes chats of very many messages; another thread by default, so that they are in nobody's way. */
-  readonly chatsElsewhere?: ChatEncoder;
+  /** Who does all of a prompt that takes long; another thread by default, so that such prompts are in nobody's way. */
+  readonly wholeElsewhere?: PromptEncoder;
 }
 
 /** A few milliseconds of work: what other streams can wait for. */
 const DEFAULT_OFFLOAD_CHARS = 64 * 1024;
 
+/** Pieces of text that are too short to be kept, and are therefore new each time. */
+const MOST_SCRAPS = 4096;
+
 /**
  * Tokens by a model's own vocabulary and template. Short new text is tokenized at once, since asking a thread would take
- * longer; long new text by a thread, so that one long prompt does not stall everybody's streams. So are chats that take their
- * template long, whatever is new in them.
+ * longer; long new text by a thread, so that one long prompt does not stall everybody's streams. So are prompts that take long
+ * whatever is new in them.
  */
 export class ModelTokens implements PromptTokens {
   readonly fidelity = "exact";
   readonly #tokenizer: ModelTokenizer;
   readonly #elsewhere: PassageEncoder;
-  readonly #chatsElsewhere: ChatEncoder;
+  readonly #wholeElsewhere: PromptEncoder;
   readonly #offloadChars: number;
   #offloaded = 0;
 
@@ -46,7 +49,7 @@ export class ModelTokens implements PromptTokens {
     const { definition, chatTemplate } = options;
     const threadOptions = { definition, ...(chatTemplate !== undefined && { chatTemplate }) };
     this.#elsewhere = options.elsewhere ?? new TokenizerThread(threadOptions);
-    this.#chatsElsewhere = options.chatsElsewhere ?? new TokenizerThread(threadOptions);
+    this.#wholeElsewhere = options.wholeElsewhere ?? new TokenizerThread(threadOptions);
     this.#offloadChars = options.offloadChars ?? DEFAULT_OFFLOAD_CHARS;
   }
 
@@ -56,8 +59,8 @@ export class ModelTokens implements PromptTokens {
 
   tokensOf(prompt: TokenizerPrompt): Uint32Array | Promise<Uint32Array> {
     if (prompt.kind === "tokens") return prompt.tokens;
-    if (prompt.kind === "chat" && isLongChat(prompt)) return this.#longChat(prompt);
-    const outline = this.#tokenizer.outline(prompt);
+    const outline = isLongPrompt(prompt) ? undefined : this.#tokenizer.outline(prompt, MOST_SCRAPS);
+    if (outline === undefined) return this.#whole(prompt);
     if (outline.missingChars <= this.#offloadChars) return this.#tokenizer.complete(outline);
     return this.#elsewhere.encode(outline.missing).then(
       (tokens) => {
@@ -70,16 +73,16 @@ export class ModelTokens implements PromptTokens {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#elsewhere.close(), this.#chatsElsewhere.close()]);
+    await Promise.all([this.#elsewhere.close(), this.#wholeElsewhere.close()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  async #longChat(prompt: ChatPrompt): Promise<Uint32Array> {
+  async #whole(prompt: WrittenPrompt): Promise<Uint32Array> {
     try {
-      const tokens = await this.#chatsElsewhere.encodeChat(prompt);
+      const tokens = await this.#wholeElsewhere.encodePrompt(prompt);
       this.#offloaded++;
       return tokens;
     } catch {

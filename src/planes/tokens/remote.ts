@@ -2,7 +2,7 @@ import { Pool } from "undici";
 import { ChatTemplate, type ChatTemplateSource } from "../../tokenizer/template/chat-template.ts";
 import { TextChunkTokenizer } from "../../tokenizer/text-chunk-tokenizer.ts";
 import type { TokenizerPrompt } from "../../tokenizer/types.ts";
-import { isLongChat } from "./long-chat.ts";
+import { isLongPrompt } from "./long-prompt.ts";
 import type { PromptTokens, TokenCounts } from "./types.ts";
 
 /** Whose `/tokenize` it is: vLLM's takes chats, SGLang's only texts. */
@@ -112,7 +112,7 @@ export class RemoteTokens implements PromptTokens {
     if (prompt.kind === "text") return { ...named, prompt: prompt.text, add_special_tokens: true };
     const { messages, tools, templateArguments, addsGenerationPrompt = true, continuesFinalMessage } = prompt;
     // Run here, a template that takes long would stall everybody's streams.
-    const written = isLongChat(prompt) ? undefined : this.#template?.render(prompt);
+    const written = isLongPrompt(prompt) ? undefined : this.#template?.render(prompt);
     if (written !== undefined) return { ...named, prompt: written, add_special_tokens: false };
     if (dialect === "sglang") return undefined;
     return {

@@ -2,15 +2,15 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ByteBpe } from "../../../tokenizer/bpe/byte-bpe.ts";
 import { ModelTokenizer, type ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
-import type { ChatPrompt } from "../../../tokenizer/types.ts";
+import type { WrittenPrompt } from "../long-prompt.ts";
 
-/** Passages of a text, or a whole chat, as JSON: a text is handed over faster than many small objects. */
+/** Passages of a text, or a whole prompt, as JSON: a text is handed over faster than many small objects. */
 export type ThreadJob = { readonly id: number } & (
-  | { readonly passages: readonly string[]; readonly chat?: undefined }
-  | { readonly passages?: undefined; readonly chat: string }
+  | { readonly passages: readonly string[]; readonly prompt?: undefined }
+  | { readonly passages?: undefined; readonly prompt: string }
 );
 
-/** The tokens of each passage in order, or of the one chat. */
+/** The tokens of each passage in order, or of the one prompt. */
 export interface ThreadAnswer {
   readonly id: number;
   /** Undefined if they could not be made. */
@@ -18,17 +18,17 @@ export interface ThreadAnswer {
   readonly problem?: string;
 }
 
-/** Long chats are few; what of them is kept is in memory twice. */
+/** Long prompts are few; what of them is kept is in memory twice. */
 const CACHE_CHARS = 8 * 1024 * 1024;
 
 const options = workerData as ModelTokenizerOptions;
 const bpe = new ByteBpe(options.definition);
 let tokenizer: ModelTokenizer | undefined;
 
-function tokensOf({ passages, chat }: ThreadJob): Uint32Array[] {
+function tokensOf({ passages, prompt }: ThreadJob): Uint32Array[] {
   if (passages !== undefined) return passages.map((passage) => bpe.encodePlain(passage));
   tokenizer ??= new ModelTokenizer({ ...options, cacheChars: CACHE_CHARS });
-  return [tokenizer.encode(JSON.parse(chat) as ChatPrompt)];
+  return [tokenizer.encode(JSON.parse(prompt) as WrittenPrompt)];
 }
 
 parentPort?.on("message", (job: ThreadJob) => {

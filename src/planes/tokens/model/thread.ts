@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { WarmpathError } from "../../../core/errors.ts";
 import type { ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
-import type { ChatPrompt } from "../../../tokenizer/types.ts";
+import type { WrittenPrompt } from "../long-prompt.ts";
 import type { ThreadAnswer, ThreadJob } from "./thread-entry.ts";
 
 /** What a thread loads; there is such a file once the package is built. */
@@ -30,9 +30,9 @@ export class TokenizerThread {
     return this.#do({ id: ++this.#jobs, passages });
   }
 
-  /** The tokens of a chat as the model's template writes it. */
-  async encodeChat(chat: ChatPrompt): Promise<Uint32Array> {
-    const [tokens] = await this.#do({ id: ++this.#jobs, chat: JSON.stringify(chat) });
+  /** The tokens of a whole prompt, a chat as the model's template writes it. */
+  async encodePrompt(prompt: WrittenPrompt): Promise<Uint32Array> {
+    const [tokens] = await this.#do({ id: ++this.#jobs, prompt: JSON.stringify(prompt) });
     return tokens;
   }
 

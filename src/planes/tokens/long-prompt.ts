@@ -1,4 +1,10 @@
-import type { ChatPrompt } from "../../tokenizer/types.ts";
+import type { TokenizerPrompt } from "../../tokenizer/types.ts";
+
+/** Prompts that are to be written and tokenized. */
+export type WrittenPrompt = Exclude<TokenizerPrompt, { kind: "tokens" }>;
+
+/** Longer text takes long to be looked through, though nothing in it be new. */
+const MOST_CHARS = 1_000_000;
 
 /**
  * What a template is run for on the event loop. It is an interpreter: it takes as long for a message, however short, as the tokenizer
@@ -7,13 +13,21 @@ import type { ChatPrompt } from "../../tokenizer/types.ts";
 const MOST_VALUES = 4096;
 const VALUES_OF_MESSAGE = 8;
 
-/** Whether writing a chat by its template takes longer than others can wait for, however little text there is in it. */
-export function isLongChat({ messages, tools, templateArguments }: ChatPrompt): boolean {
+/**
+ * Whether a prompt takes longer than others can wait for, whatever is known of it already: a chat may take its template long,
+ * however little text there is in it.
+ */
+export function isLongPrompt(prompt: WrittenPrompt): boolean {
+  if (prompt.kind === "text") return prompt.text.length > MOST_CHARS;
+  const { messages, tools, templateArguments } = prompt;
   const room = new Room(MOST_VALUES - VALUES_OF_MESSAGE * messages.length);
+  let chars = 0;
   for (let i = 0; i < messages.length && !room.isUsedUp; i++) {
-    const { source } = messages[i];
+    const { content, source } = messages[i];
+    chars += content.length;
     if (source !== undefined) room.take(source);
   }
+  if (chars > MOST_CHARS) return true;
   if (tools !== undefined) room.take(tools);
   if (templateArguments !== undefined) room.take(templateArguments);
   return room.isUsedUp;
