@@ -20,7 +20,7 @@ import { GapRecorder } from "./metrics/gap-recorder.ts";
 import { type GatewayErrorCode, errorFields, respondWithError, respondWithShed, shedFields } from "./openai-errors.ts";
 import { Attempt, type AttemptListener, type UpstreamRequest, type WholeResponse } from "./proxy.ts";
 import type { NextStep, NotContinued, StreamContinuity } from "./stream-continuity.ts";
-import { connectionFault, describeFault } from "./worker-fault.ts";
+import { AnswerTooLong, connectionFault, describeFault } from "./worker-fault.ts";
 
 /** What an exchange needs beside its own request. */
 export interface ExchangeContext {
@@ -211,7 +211,8 @@ export class Exchange implements DecidedRequest, AttemptListener {
   }
 
   failed(error: Error): void {
-    this.#fail(connectionFault(error), "worker_failed", `the worker failed: ${error.message}`);
+    const mayRetry = !(error instanceof AnswerTooLong);
+    this.#fail(connectionFault(error), "worker_failed", `the worker failed: ${error.message}`, mayRetry);
   }
 
   /** Ends what has taken too long; called every now and then with the time. */
@@ -266,13 +267,13 @@ export class Exchange implements DecidedRequest, AttemptListener {
   }
 
   /** Reports a failure, and tells the client unless somebody else tries. */
-  #fail(fault: AttemptFault, code: GatewayErrorCode, message: string): void {
-    const outcome = code === "worker_timed_out" ? "timedOut" : "failed";
+  #fail(fault: AttemptFault, code: GatewayErrorCode, message: string, mayRetry = true): void {
+    const end: AttemptEnd = { outcome: code === "worker_timed_out" ? "timedOut" : "failed", fault, mayRetry };
     const inStream = (why: NotContinued | undefined): string =>
       sseEvent(encodeError(errorFields(code, withReason(message, why))));
-    if (this.#hasBegun) this.#breakOff({ outcome, fault }, inStream);
-    else if (this.#response.headersSent) this.#end({ outcome, fault }, () => this.#response.end(inStream("no-worker")));
-    else this.#end({ outcome, fault }, () => this.#respondWithError(code, message));
+    if (this.#hasBegun) this.#breakOff(end, inStream);
+    else if (this.#response.headersSent) this.#end(end, () => this.#response.end(inStream("no-worker")));
+    else this.#end(end, () => this.#respondWithError(code, message));
   }
 
   /** The stream was cut. Has it continued where that is wanted and possible; else `lastWords` are the end of it. */
@@ -387,8 +388,8 @@ function observed(usage: TokenUsage | undefined): { cachedTokens?: number } {
 function passedBack(headers: IncomingHttpHeaders): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of PASSED_BACK) {
-    const value = headers[name];
-    if (typeof value === "string") kept[name] = value;
+    const [value] = [headers[name]].flat();
+    if (value !== undefined) kept[name] = value;
   }
   return kept;
 }

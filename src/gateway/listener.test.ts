@@ -81,6 +81,13 @@ test("headers without end and what is not HTTP are refused in OpenAI's shape", a
   expect(rejected).toEqual(["headers_too_large", "invalid_http"]);
 });
 
+test("a request without a host is refused in OpenAI's shape, if it is of a version that has one", async () => {
+  const { port, rejected } = await listening({});
+  expect(await answerTo(port, "POST / HTTP/1.1\r\n\r\n")).toMatch(/^HTTP\/1\.1 400 [^]*Host[^]*"code":"invalid_http"/);
+  expect(rejected).toEqual(["invalid_http"]);
+  expect(await answerTo(port, "POST / HTTP/1.0\r\n\r\n")).toMatch(/^HTTP\/1\.1 200 /);
+});
+
 test("a client that leaves inside its request breaks no rule", async () => {
   const { port, rejected } = await listening({});
   const leaving = request({ port, method: "POST", headers: { "content-length": "10" } });

@@ -43,6 +43,8 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
     requestTimeout: Math.max(headerMs, requestMs),
     connectionsCheckingInterval: Math.min(SLOW_CHECK_MS, headerMs),
     maxHeaderSize: MAX_HEADER_BYTES,
+    // Asked for below, where what is missing is said.
+    requireHostHeader: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
   };
   const server =
@@ -58,7 +60,14 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
   server.maxConnections = maxConnections;
   server.on("drop", () => rejected("too_many_connections"));
   boundPerAddress(server, limits.maxConnectionsPerAddress, rejected);
-  const order = new RequestOrder(serve);
+  const order = new RequestOrder((request, response) => {
+    if (request.headers.host !== undefined || request.httpVersion !== "1.1") serve(request, response);
+    else {
+      rejected("invalid_http");
+      closeAfter(response);
+      respondWithError(response, "invalid_http", "the request has no Host header");
+    }
+  });
   const taken: RequestListener = (request, response) => order.take(request, response);
   server.on("request", taken);
   // Whoever asks before sending is told to go on when the body is wanted, and not before.

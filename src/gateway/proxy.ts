@@ -5,6 +5,7 @@ import { joinBytes, jsonOf } from "../wire/body.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner, type SseScannerOptions } from "../wire/sse.ts";
 import type { LentBody } from "./lent-body.ts";
+import { AnswerTooLong } from "./worker-fault.ts";
 
 /** A response that was read to its end before anything of it went to the client. */
 export interface WholeResponse {
@@ -97,7 +98,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
     this.#status = status;
     this.#headers = headers;
-    this.#isStream = status === 200 && headers["content-type"]?.startsWith("text/event-stream") === true;
+    this.#isStream = status === 200 && isEventStream(headers["content-type"]);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -156,7 +157,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #giveUp(controller: Dispatcher.DispatchController, reason: string): void {
     this.#isOver = true;
     this.#chunks = [];
-    const error = new Error(reason);
+    const error = new AnswerTooLong(reason);
     controller.abort(error);
     this.#listener.failed(error);
   }
@@ -169,4 +170,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#isOver = true;
     this.#listener.streamEnded(scanner);
   }
+}
+
+/** A worker may say it twice, and in any case. */
+function isEventStream(contentType: string | readonly string[] | undefined): boolean {
+  const [type] = [contentType].flat();
+  return type?.toLowerCase().startsWith("text/event-stream") === true;
 }

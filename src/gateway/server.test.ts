@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
 import { createPolicy } from "../core/policy/registry.ts";
 import { Router } from "../core/router.ts";
@@ -23,14 +25,14 @@ async function scripted(script: Script): Promise<string> {
 }
 
 /** A gateway in front of scripted workers, without events. */
-function gatewayTo(...scripts: Script[]): Promise<{ url: string; router: Router }> {
+function gatewayTo(...scripts: Script[]): Promise<{ url: string; router: Router; faults: unknown[] }> {
   return gatewayWith({}, ...scripts);
 }
 
 async function gatewayWith(
   limits: Partial<GatewayLimits>,
   ...scripts: Script[]
-): Promise<{ url: string; router: Router }> {
+): Promise<{ url: string; router: Router; faults: unknown[] }> {
   const urls = await Promise.all(scripts.map(scripted));
   const blockTokens = 16;
   const router = new Router(createPolicy("round-robin"), { blockTokens, maxReplicas: 4, maxBlocks: 1024 });
@@ -39,7 +41,9 @@ async function gatewayWith(
   const tokens = new InlineTokens(new WordTokenizer(), "exact");
   const gateway = new Gateway({ decider, blockTokens, tokens, limits: { maxBodyBytes: 4096, ...limits } });
   open.push({ close: () => decider.close() }, { close: () => gateway.close(0) });
-  return { url: await gateway.listen(), router };
+  const faults: unknown[] = [];
+  decider.observeAttempts({ attemptAnswered: () => {}, attemptEnded: (_worker, { fault }) => faults.push(fault) });
+  return { url: await gateway.listen(), router, faults };
 }
 
 function ask(url: string, fields: object = {}, headers: Record<string, string> = {}): Promise<Response> {
@@ -100,6 +104,54 @@ describe("the gateway", () => {
     const { url, router } = await gatewayTo(answering(200, events, "text/event-stream"));
     expect(await (await ask(url, { stream: true })).text()).toBe(events);
     expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+  });
+
+  test("knows a stream by its type however a worker writes it", async () => {
+    const events = 'data: {"choices":[{"text":"hi"}]}\n\ndata: [DONE]\n\n';
+    const types = ["Text/Event-Stream", ["text/event-stream", "text/event-stream"]];
+    for (const type of types) {
+      const { url, router } = await gatewayTo((_body, response) => {
+        response.writeHead(200, { "content-type": type }).end(events);
+      });
+      const response = await ask(url, { stream: true });
+      expect(await response.text()).toBe(events);
+      expect(response.headers.get("content-type")?.toLowerCase()).toBe("text/event-stream");
+      expect(router.log.latest(1)[0].firstTokenNs).toBeGreaterThan(0);
+      expect(router.accounting).toMatchObject({ completed: 1 });
+    }
+  });
+
+  test("takes answers whose headers are as long as clients' and engines' together", async () => {
+    const { url } = await gatewayTo((_body, response, { headers }) => {
+      response
+        .writeHead(200, { "x-request-id": headers["x-request-id"] ?? "", "x-engine": "e".repeat(8000) })
+        .end(WHOLE);
+    });
+    const id = "i".repeat(15_000);
+    const response = await ask(url, {}, { "x-request-id": id });
+    expect([response.status, response.headers.get("x-request-id")]).toEqual([200, id]);
+  });
+
+  test("does not try an answer elsewhere that is longer than any it holds, and takes no worker for lost", async () => {
+    const endless: Script = (_body, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      response.end(`data: {"choices":[{"text":"${"x".repeat(5_000_000)}"}]}\n\n`);
+    };
+    const { url, router, faults } = await gatewayTo(endless, endless);
+    const response = await ask(url, { stream: true });
+    expect([response.status, await response.text()]).toEqual([502, expect.stringContaining("has no end")]);
+    expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
+    expect(faults).toEqual(["stream-error"]);
+  });
+
+  test("serves a path that comes with a host before it, as to a proxy", async () => {
+    const { url } = await gatewayTo(answering(200, WHOLE));
+    const { port } = new URL(url);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write(
+      "GET http://gateway.example:80/health?x HTTP/1.1\r\nhost: gateway.example\r\nconnection: close\r\n\r\n",
+    );
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [^]*"ok"/);
   });
 
   test("delivers a stream whole to a client that reads late", async () => {

@@ -5,6 +5,7 @@ import type { RequestPlane } from "../planes/request/types.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { encodeModel, encodeModels } from "../wire/openai-reply.ts";
 import type { GenerationKind } from "../wire/openai-request.ts";
+import { pathIn } from "../wire/request-target.ts";
 import { KeyPauses } from "./access/key-pauses.ts";
 import type { KeyRing } from "./access/key-ring.ts";
 import type { Decider } from "./decider.ts";
@@ -200,7 +201,7 @@ export class Gateway {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#isRetiring) response.shouldKeepAlive = false;
-    const path = request.url?.split("?", 1)[0] ?? "";
+    const path = pathIn(request.url);
     const { decider, keys, servesMetrics = true } = this.#options;
     const key = path.startsWith("/v1/") ? keys?.nameIn(request.headers.authorization) : undefined;
     if (keys !== undefined && key === undefined && path.startsWith("/v1/")) {
@@ -343,7 +344,7 @@ export class Gateway {
     const { message, stack = message } = error instanceof Error ? error : new Error(String(error));
     const { method, url } = response.req;
     const where = stack.split(/\n\s*/, 2).join(" ");
-    this.#options.problem?.(`a mistake of the gateway's at ${method} ${url?.split("?", 1)[0]}: ${where}`);
+    this.#options.problem?.(`a mistake of the gateway's at ${method} ${pathIn(url)}: ${where}`);
     this.#options.decider.invalid("internal_error");
     if (response.headersSent) response.destroy();
     else respondWithError(response, "internal_error", message);

@@ -16,6 +16,9 @@ interface Upstream {
 /** Connections to a worker that nothing was sent to for so long are given up with it. */
 const IDLE_MS = 300_000;
 
+/** More than clients may send: some of theirs, such as an id, comes back with those that engines add. */
+const MAX_HEADER_BYTES = 64 * 1024;
+
 /** The request plane over HTTP: kept-alive connections to workers, by origin. */
 export class Upstreams implements RequestPlane {
   readonly #options: UpstreamsOptions;
@@ -30,7 +33,8 @@ export class Upstreams implements RequestPlane {
     let upstream = this.#upstreams.get(origin);
     if (upstream === undefined) {
       // Deadlines for answers are the exchange's: what is late depends on the request, and a paused stream is not late.
-      const pool = new Pool(origin, { headersTimeout: 0, bodyTimeout: 0, connect: this.#connector() });
+      const limits = { headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: MAX_HEADER_BYTES };
+      const pool = new Pool(origin, { ...limits, connect: this.#connector() });
       upstream = { pool, way: this.#wayOver(pool), usedMs: 0 };
       this.#upstreams.set(origin, upstream);
     }

@@ -11,11 +11,26 @@ const CONNECT_CODES: ReadonlySet<string> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** What a connection failed by: the way to all workers is down, this one could not be reached, or it was lost on the way. */
+/** Codes of answers that cannot be read. Whoever gives them is there. */
+const ANSWER_CODES: ReadonlySet<string> = new Set([
+  "UND_ERR_HEADERS_OVERFLOW",
+  "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
+  "UND_ERR_RES_EXCEEDED_MAX_SIZE",
+]);
+
+/** An answer that goes beyond what is held of any; another worker would give the same. */
+export class AnswerTooLong extends Error {}
+
+/**
+ * What an attempt failed by: the way to all workers is down, this one could not be reached, or it was lost on the way; or it is
+ * there, and what it answers is no answer.
+ */
 export function connectionFault(error: Error): AttemptFault {
-  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof AnswerTooLong) return "stream-error";
+  const { code = "" } = error as NodeJS.ErrnoException;
   if (code === "ENETDOWN") return "network-down";
-  return code !== undefined && CONNECT_CODES.has(code) ? "connect" : "reset";
+  if (CONNECT_CODES.has(code)) return "connect";
+  return code.startsWith("HPE_") || ANSWER_CODES.has(code) ? "stream-error" : "reset";
 }
 
 /** A deadline that passed, in words. */
