@@ -7,7 +7,9 @@ import { createInterface } from "node:readline";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { readResults } from "../../src/lab/results/store.ts";
 import { REPOSITORY, runWarmpath } from "../support/run-program.ts";
+import { startTestGateway } from "../support/running-gateway.ts";
 import { startTestWorker } from "../support/running-worker.ts";
+import { until } from "../support/until.ts";
 
 const EXPERIMENT = `
 name: small-live
@@ -78,5 +80,25 @@ describe("warmpath run on live targets", () => {
     expect(signal).toBe("SIGINT");
     expect(existsSync(join(folder, "restored"))).toBe(true);
     expect(readFileSync(join(folder, "restored"), "utf8").trim()).toBe(worker.url);
+  });
+
+  test("gives a gateway its policy back on Ctrl-C", async () => {
+    const worker = await startTestWorker({ speed: 1000 });
+    const gateway = await startTestGateway({ worker: [worker.url], policy: "random", admission: "engine" });
+    onTestFinished(async () => {
+      await gateway.close();
+      await worker.close(0);
+    });
+    const experiment = EXPERIMENT.replace("workers: 2", "workers: 1").replace("windowSeconds: 1", "windowSeconds: 600");
+    const file = fileOf(`${experiment}live: { adminUrl: "${gateway.adminUrl}" }\n`);
+    const child = startWarmpath(["run", file, "--on", gateway.url]);
+    const closed = once(child, "close");
+    child.stdout?.resume();
+    child.stderr?.resume();
+    await until("an arm decides", () => gateway.decider.router.policy.name === "round-robin");
+    child.kill("SIGINT");
+    const [, signal] = (await closed) as [number | null, string | null];
+    expect(signal).toBe("SIGINT");
+    expect(gateway.decider.router.policy.name).toBe("random");
   });
 });

@@ -313,7 +313,7 @@ describe("warmpath run", () => {
     await once(endpoint, "listening");
     onTestFinished(() => void endpoint.close());
     const url = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`;
-    const { code, errors } = await run(fileOf(EXPERIMENT), "--on", url);
+    const { code, errors } = await run(fileOf(EXPERIMENT), "--on", url, "--arms", "rr");
     expect(code).toBe(2);
     expect(errors).toEqual([`warmpath run: ${url}/v1/models cannot be asked for its models: answered with 401`]);
   });

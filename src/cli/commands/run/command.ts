@@ -8,6 +8,7 @@ import { comparePublished } from "../../../lab/experiment/compare-published.ts";
 import { LEAST_WINDOW_SECONDS, MOST_RUNS } from "../../../lab/experiment/limits.ts";
 import type { CacheState, CellOrder, Experiment } from "../../../lab/experiment/types.ts";
 import type { LiveTarget } from "../../../lab/live/target.ts";
+import { unswitchedArms } from "../../../lab/live/unswitched-arms.ts";
 import { isSuite } from "../../../lab/suite/read.ts";
 import { meanSequenceTokens, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import { describeProvenance } from "../../../workload/trace/provenance.ts";
@@ -141,6 +142,8 @@ async function run(name: string, options: RunOptions, command: string, terminal:
   if (!isLive) refuse(LIVE_ONLY, options, "--on simulation has no such thing");
   const experiment = changed(narrowed(file.experiment, options), changesOf(options));
   if (!isLive && experiment.cacheState === "primed") throw invalid("cacheState: primed needs a live target");
+  const unswitched = isAddress ? unswitchedArms(experiment, options.on) : undefined;
+  if (unswitched !== undefined) throw invalid(unswitched);
   const trace = await readExperimentTrace(file);
   const tokensPerSequence = meanSequenceTokens(experiment.workload, trace, experiment.seed);
   if (options.plan === true) return printPlan({ ...file, experiment }, tokensPerSequence, options, terminal);

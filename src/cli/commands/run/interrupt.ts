@@ -13,7 +13,7 @@ export function interruptHandler(interrupt: AbortController, say?: (line: string
       if (patience === 0) process.exit(130);
       patience -= 1;
       lastMs = nowMs;
-      say?.("stopping, and putting everything back; once more leaves it as it is");
+      say?.("stopping, and putting everything back; once more does not wait for it");
     }
     lastMs ??= nowMs;
     interrupt.abort();

@@ -6,7 +6,7 @@ import type { LiveTarget, OpenCell } from "../../../../lab/live/target.ts";
 import { checkWorkers, failed, passed } from "../../../../lab/preflight/checks.ts";
 import type { ArmFacts, CacheStart, Check } from "../../../../lab/results/types.ts";
 import { firstModel } from "../../../../loadgen/models.ts";
-import { GatewayAdmin } from "../live/gateway-admin.ts";
+import { GatewayAdmin, type PolicyInForce } from "../live/gateway-admin.ts";
 import { httpText } from "../live/http-page.ts";
 import { waitForWorkers } from "../live/wait-for-workers.ts";
 import { ShellHooks } from "./shell-hooks.ts";
@@ -45,8 +45,13 @@ export class EndpointTarget implements LiveTarget {
   /** The arm that serves, with its number of workers. */
   #serving: { readonly key: string; readonly cell: Cell; readonly facts: ArmFacts } | undefined;
   #wasSwitched = false;
+  /** The gateway's policy before the first arm. */
+  #former: PolicyInForce | undefined;
   /** A process that is made to end before it could put things back does it on its way out. */
-  readonly #atExit = (): void => this.#hooks.runAtExit("after_experiment", this.#ownEnvironment);
+  readonly #atExit = (): void => {
+    if (this.#former !== undefined) this.#admin?.putPolicyAtExit(this.#former);
+    this.#hooks.runAtExit("after_experiment", this.#ownEnvironment);
+  };
 
   constructor(options: EndpointTargetOptions) {
     this.#options = options;
@@ -82,7 +87,23 @@ export class EndpointTarget implements LiveTarget {
   }
 
   async close(): Promise<void> {
-    process.off("exit", this.#atExit);
+    try {
+      await this.#putPolicyBack();
+    } finally {
+      process.off("exit", this.#atExit);
+      await this.#runLastHooks();
+    }
+  }
+
+  /** Before any hook, which may end the gateway. */
+  async #putPolicyBack(): Promise<void> {
+    const former = this.#former;
+    if (former === undefined) return;
+    await this.#admin?.putPolicy(former);
+    this.#former = undefined;
+  }
+
+  async #runLastHooks(): Promise<void> {
     const serving = this.#serving;
     this.#serving = undefined;
     try {
@@ -110,10 +131,10 @@ export class EndpointTarget implements LiveTarget {
     this.#wasSwitched = true;
     await this.#hooks.run("before_arm", environment, signal);
     const { arm, level } = cell;
-    await this.#admin?.setPolicy(arm.policy, arm.parameters);
     const seconds = live.readySeconds ?? READY_SECONDS;
     const isBeingStarted = this.#hooks.has("before_arm") || live.readySeconds !== undefined;
     await waitForModel({ url, seconds, isBeingStarted, signal, say });
+    if (!signal.aborted) await this.#setPolicy(cell);
     const source = this.#workerSource(cell);
     const readyWorkers = async (): Promise<number | undefined> =>
       (await source?.workers())?.filter(({ isReady }) => isReady).length;
@@ -124,6 +145,12 @@ export class EndpointTarget implements LiveTarget {
     const facts = { arm: arm.name, checks, settings: await this.#settings(cell, environment) };
     this.#serving = { key, cell, facts };
     return facts;
+  }
+
+  async #setPolicy({ arm }: Cell): Promise<void> {
+    if (this.#admin === undefined) return;
+    this.#former ??= await this.#admin.policy();
+    await this.#admin.setPolicy(arm.policy, arm.parameters);
   }
 
   #workerSource(cell: Cell): WorkerSource | undefined {

@@ -1,4 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { WarmpathError } from "../../../../core/errors.ts";
+import { createPolicy } from "../../../../core/policy/registry.ts";
 import { field } from "../../../../wire/openai-usage.ts";
 import { bearer, ownAdminToken } from "../../../secrets.ts";
 import { httpJson } from "./http-page.ts";
@@ -10,6 +12,18 @@ export interface AdminWorker {
   readonly state: string;
   readonly events: Readonly<Record<string, number>> | undefined;
 }
+
+/** A policy with all its knobs. */
+export interface PolicyInForce {
+  readonly policy: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** Puts a policy in place when nothing can be waited for any more: its own process, which this one waits for. */
+const PUT_POLICY = `fetch(process.env.WARMPATH_PUT_URL, {
+  method: "PUT", headers: JSON.parse(process.env.WARMPATH_PUT_HEADERS), body: process.env.WARMPATH_PUT_BODY,
+})`;
+const PUT_POLICY_MS = 5000;
 
 /** The admin API of a Warmpath gateway, as far as experiments need it. */
 export class GatewayAdmin {
@@ -49,12 +63,35 @@ export class GatewayAdmin {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
+  /** The policy that decides at present. */
+  async policy(): Promise<PolicyInForce> {
+    const answer = await this.#get("policy");
+    const policy = field(answer, "policy");
+    const parameters = field(answer, "parameters");
+    if (typeof policy !== "string" || typeof parameters !== "object" || parameters === null) throw this.#foreign();
+    return { policy, parameters: parameters as Record<string, unknown> };
+  }
+
+  /** Has a policy decide, with the knobs that are given and its own defaults for all others. */
   async setPolicy(policy: string, parameters: Readonly<Record<string, number | string>>): Promise<void> {
-    await httpJson(`${this.#url}/admin/policy`, {
-      method: "PUT",
-      body: { policy, parameters },
-      headers: bearer(ownAdminToken()),
-    });
+    // A gateway keeps the knobs of a policy that it has already: those of the arm before, if they were not all named.
+    await this.putPolicy({ policy, parameters: createPolicy(policy, parameters).parameters });
+  }
+
+  /** Has a policy decide exactly as it did before. */
+  async putPolicy(body: PolicyInForce): Promise<void> {
+    await this.#call("policy", { method: "PUT", body });
+  }
+
+  /** The same while the process ends. */
+  putPolicyAtExit(body: PolicyInForce): void {
+    const environment = {
+      WARMPATH_PUT_URL: this.#at("policy"),
+      WARMPATH_PUT_HEADERS: JSON.stringify({ "content-type": "application/json", ...bearer(ownAdminToken()) }),
+      WARMPATH_PUT_BODY: JSON.stringify(body),
+    };
+    const env = { ...process.env, ...environment };
+    spawnSync(process.execPath, ["-e", PUT_POLICY], { env, stdio: "ignore", timeout: PUT_POLICY_MS });
   }
 
   /** The settings that the gateway was started with. */
@@ -63,10 +100,29 @@ export class GatewayAdmin {
   }
 
   async #get(what: string): Promise<unknown> {
-    return await httpJson(`${this.#url}/admin/${what}`, { headers: bearer(ownAdminToken()) });
+    return await this.#call(what, {});
+  }
+
+  /** Who gives the address of something else, or of nothing, has to be told which address it was. */
+  async #call(what: string, options: Parameters<typeof httpJson>[1]): Promise<unknown> {
+    try {
+      return await httpJson(this.#at(what), { ...options, headers: bearer(ownAdminToken()) });
+    } catch (cause) {
+      const why = cause instanceof SyntaxError ? "the answer is not JSON" : messageOf(cause);
+      throw new WarmpathError("WP_INVALID_INPUT", `the admin API at ${this.#url} cannot be used: ${why}`, { cause });
+    }
+  }
+
+  #at(what: string): string {
+    return `${this.#url}/admin/${what}`;
   }
 
   #foreign(): WarmpathError {
     return new WarmpathError("WP_INVALID_INPUT", `${this.#url} is not the admin API of a Warmpath gateway`);
   }
+}
+
+function messageOf(cause: unknown): string {
+  const { message, code } = cause as NodeJS.ErrnoException;
+  return message || code || String(cause);
 }

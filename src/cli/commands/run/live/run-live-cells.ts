@@ -36,9 +36,12 @@ export async function runLiveCells(run: LiveRun): Promise<RefusedArms> {
   const live = new LiveCells(run);
   try {
     await live.run();
-  } finally {
-    await run.target.close();
+  } catch (error) {
+    // What ended the run is what is thrown; that things could not be put back besides must be heard of as well.
+    await run.target.close().catch((besides: unknown) => run.say(messageOf(besides)));
+    throw error;
   }
+  await run.target.close();
   return live.refused;
 }
 
@@ -138,4 +141,8 @@ class LiveCells {
 /** A target that has gone away by the end of a cell has nobody left to ask. */
 async function identitiesAfter(open: OpenCell): Promise<ReadonlyMap<string, string> | undefined> {
   return await open.identities().catch(() => new Map<string, string>());
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
