@@ -93,6 +93,22 @@ describe("a difference and its noise", () => {
     expect(differenceOf(metric("ttftP95Ms"), cell(860, Infinity), cell(1000, 500)).change).toBe(-1);
   });
 
+  test("an arm that delivered nothing is worse by the counts behind it, and one beside such a baseline better", () => {
+    const delivered = (completed: number, tokens: number): ArmAtLevel => ({
+      ...delivering("x", tokens),
+      accounting: accountingOf(completed),
+    });
+    const lost = differenceOf(metric("outputTokensPerSecond"), delivered(1000, 800), delivered(0, 0));
+    expect(lost).toMatchObject({ change: -1, noise: "counts" });
+    expect(lost.chance).toBeLessThan(1e-6);
+    const won = differenceOf(metric("outputTokensPerSecond"), delivered(0, 0), delivered(1000, 800));
+    expect(won).toMatchObject({ change: Infinity, noise: "counts" });
+    const both = differenceOf(metric("outputTokensPerSecond"), delivered(0, 0), delivered(0, 0));
+    expect(both).toMatchObject({ change: 0 });
+    const late = differenceOf(metric("outputTokensPerSecond"), delivered(1000, 800), delivered(1000, 0));
+    expect(late).toMatchObject({ change: -1, noise: "none", chance: undefined });
+  });
+
   test("from single runs of which only percentiles are known: ranges that do not touch", () => {
     const cell = (values: readonly [number, number, number]): ArmAtLevel => {
       const latency = latencyOf({ p50: values[1] });

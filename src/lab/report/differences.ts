@@ -40,9 +40,9 @@ const INTERVAL_TAIL = 0.025;
 export function differenceOf(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): Difference {
   const readings = { metric, baseline: metric.of(baseline), arm: metric.of(arm) };
   const change = changeOf(metric, middleOr(readings.baseline), middleOr(readings.arm));
-  // What only one arm reached differs by what the other did not complete, and that is counted.
-  const isOneUnreached = (readings.baseline.state === "not-reached") !== (readings.arm.state === "not-reached");
-  const noise = isOneUnreached ? byCounts(baseline, arm) : noiseOf(metric, baseline, arm);
+  // What only one arm reached, or delivered, differs by what the other did not complete, and that is counted.
+  const isOneUnreached = isNothing(metric, readings.baseline) !== isNothing(metric, readings.arm);
+  const noise = isOneUnreached ? byLosses(baseline, arm) : noiseOf(metric, baseline, arm);
   if (change === undefined || noise === undefined) {
     return { ...readings, change, interval: undefined, chance: undefined, noise: "none" };
   }
@@ -170,6 +170,12 @@ function byCounts(baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
   };
 }
 
+/** The same for what follows from requests that did not complete; where as many did, something else is behind it. */
+function byLosses(baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
+  const counted = byCounts(baseline, arm);
+  return counted?.effect === 0 ? undefined : counted;
+}
+
 /** Welch's test on the runs' own values, since nothing pairs the runs of two deployments. */
 function byRuns(metric: JudgedMetric, baseline: ArmAtLevel, arm: ArmAtLevel): Noise | undefined {
   const values = (group: ArmAtLevel): number[] | undefined => {
@@ -219,7 +225,12 @@ function changeOf({ kind }: JudgedMetric, baseline: number | undefined, arm: num
   if (arm === baseline) return 0;
   if (kind === "share") return arm - baseline;
   if (baseline === Infinity) return -1;
-  return baseline === 0 ? undefined : (arm - baseline) / baseline;
+  return (arm - baseline) / baseline;
+}
+
+/** A latency that was not reached, or a rate of nothing at all. */
+function isNothing({ kind }: JudgedMetric, reading: Reading): boolean {
+  return reading.state === "not-reached" || (kind === "rate" && middleOf(reading) === 0);
 }
 
 function middleOr(reading: Reading): number | undefined {

@@ -61,6 +61,7 @@ describe("the verdict at a level", () => {
     expect(verdictOf([["ttftP50Ms", -0.2]], [{ code: "saturation", why }])).toEqual({
       kind: "not-comparable",
       reasons: [why],
+      isPastSaturation: true,
     });
   });
 
@@ -88,9 +89,17 @@ describe("the verdict over all levels", () => {
     [["better", "no-difference-shown"], "better"],
     [["better", "worse"], "mixed"],
     [["better", "traded"], "traded"],
-    [["no-difference-shown", "not-comparable"], "no-difference-shown"],
+    [["no-difference-shown", "not-comparable"], "not-comparable"],
+    [["better", "not-comparable"], "not-comparable"],
+    [["worse", "not-comparable"], "worse"],
     [["not-comparable"], "not-comparable"],
   ])("%j is %s", (kinds, overall) => {
     expect(overallVerdict(kinds.map((kind) => ({ kind, reasons: [] })))).toBe(overall);
+  });
+
+  test("rests on the levels below saturation", () => {
+    const saturated: Verdict = { kind: "not-comparable", reasons: [], isPastSaturation: true };
+    expect(overallVerdict([{ kind: "better", reasons: [] }, saturated])).toBe("better");
+    expect(overallVerdict([saturated])).toBe("not-comparable");
   });
 });

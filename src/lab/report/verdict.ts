@@ -21,6 +21,8 @@ export interface Verdict {
   readonly kind: VerdictKind;
   /** What it rests on, one plain sentence each; regressions stand before gains. */
   readonly reasons: readonly string[];
+  /** Of arms that cannot be compared: whether that is because both are past saturation, and nothing else. */
+  readonly isPastSaturation?: boolean;
 }
 
 /** Differences below these are not worth a word, however sure they are: 2 %, and half a percentage point of a share. */
@@ -53,7 +55,9 @@ export function verdictAt(
     const trade = tradeOf(baseline, arm, completed);
     if (trade !== undefined) return trade;
   }
-  if (found.length > 0) return { kind: "not-comparable", reasons: found.map(({ why }) => why) };
+  if (found.length > 0) {
+    return { kind: "not-comparable", reasons: found.map(({ why }) => why), isPastSaturation: true };
+  }
   return ofDifferences(differences);
 }
 
@@ -108,12 +112,17 @@ function latencyOnCompleted({ latencies }: ArmAtLevel): { name: string; value: n
   return undefined;
 }
 
-/** The verdict on an arm over all levels. */
+/**
+ * The verdict on an arm over all levels. A level at which both arms are past saturation is left to the others. One that
+ * cannot be compared for another reason is not: an arm may have completed nothing there.
+ */
 export function overallVerdict(levels: readonly Verdict[]): VerdictKind {
   const kinds = new Set(levels.map(({ kind }) => kind));
   if (kinds.has("traded")) return "traded";
   if (kinds.has("mixed") || (kinds.has("better") && kinds.has("worse"))) return "mixed";
   if (kinds.has("worse")) return "worse";
+  const isBarred = levels.some(({ kind, isPastSaturation }) => kind === "not-comparable" && isPastSaturation !== true);
+  if (isBarred) return "not-comparable";
   if (kinds.has("better")) return "better";
   return kinds.has("no-difference-shown") ? "no-difference-shown" : "not-comparable";
 }

@@ -220,6 +220,17 @@ describe("what only one folder has", () => {
     });
   });
 
+  test("a level at which the other folder completed nothing makes it not comparable, however the others came out", async () => {
+    const root = temporaryFolder();
+    const two = writeLevels(join(root, "two"), 200, 2, 4);
+    const dead = writeLevels(join(root, "dead"), 200, 2);
+    writeArm(join(dead, "N4"), 200, 2000);
+    const { code, out } = await compare(two, dead);
+    expect(out).toMatch(/^ {2}dead completed none of its [\d,]+ requests$/m);
+    expect(out).toMatch(/verdict: not comparable$/);
+    expect(code).toBe(5);
+  });
+
   test("a level that the baseline never had is named, and judged by the others", async () => {
     const root = temporaryFolder();
     const one = writeLevels(join(root, "one"), 200, 2);

@@ -83,6 +83,7 @@ function differenceText({ metric, change, interval, outcome, arm, baseline }: Ju
     return baseline.state === "not-reached" ? "not reached by either" : "**worse**: not reached";
   if (baseline.state === "not-reached") return "better: the baseline's is not reached";
   if (change === undefined) return NOTHING;
+  if (!Number.isFinite(change)) return "better: the baseline has none";
   const shown = (value: number): string => signed(100 * value, 1);
   const size = `${shown(change)} ${metric.kind === "share" ? "pp" : "%"}`;
   const range = interval === undefined ? "" : ` (${shown(interval.low)} to ${shown(interval.high)})`;
