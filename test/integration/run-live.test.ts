@@ -252,6 +252,45 @@ describe("an experiment on a local fleet", () => {
     expect(cells[0].promptTokensMean).toBe(200);
   });
 
+  test("replays the turns of a trace that wait for answers, to the last", async () => {
+    const rows = Array.from({ length: 6 }, (_, session) =>
+      Array.from({ length: 4 }, (__, turn) => ({
+        ...(turn === 0 ? { timestamp: session * 10 } : { delay: 60 }),
+        session_id: session,
+        input_length: 200 + 50 * turn,
+        output_length: 2,
+      })),
+    ).flat();
+    const path = join(folder, "trace.jsonl");
+    writeFileSync(path, rows.map((row) => JSON.stringify(row)).join("\n"));
+    const { experiment } = readExperiment({
+      ...EXPERIMENT,
+      workload: { trace: { files: [path], blockTokens: 128 } },
+      load: { speed: [1] },
+      arms: [{ name: "rr", policy: "round-robin" }],
+      warmUpSeconds: 0,
+      warmUpRequests: undefined,
+      windowSeconds: undefined,
+    });
+    if (experiment?.workload.trace === undefined) throw new Error("no trace");
+    const trace = await readTrace(experiment.workload.trace, folder);
+    const tokensPerSequence = meanSequenceTokens(experiment.workload, trace, experiment.seed);
+    const { cells } = await runExperiment({
+      setting: { experiment, trace, tokensPerSequence },
+      target: new LocalTarget(tokensPerSequence, startHere),
+      out: undefined,
+      fresh: false,
+      threads: 1,
+      command: "test",
+      version: "0",
+      say: () => {},
+    });
+    expect(cells[0].accounting).toMatchObject({ offered: 24, completed: 24 });
+    expect(cells[0].unsentRows).toBeUndefined();
+    expect(cells[0].window.endSeconds).toBeGreaterThan(0.23);
+    expect(cells[0].window.endSeconds).toBeLessThan(5);
+  });
+
   test("primes caches by a pass of the same requests", async () => {
     const { cells } = await runHere({ cacheState: "primed", arms: [{ name: "rr", policy: "round-robin" }] });
     expect(cells[0].cacheStart).toEqual({ state: "primed", enforcedBy: "pass" });

@@ -15,14 +15,17 @@ export interface CellOutcome {
   readonly workers: readonly WorkerStats[];
   readonly cacheCeiling: number | Unavailable;
   readonly window: MeasurementWindow;
+  /** Rows of a replayed trace that were never sent; undefined where no trace is replayed. */
+  readonly unsentRows?: number | undefined;
 }
 
 /** Runs one cell somewhere: on the twin, a local fleet, or an endpoint. */
 export type CellRunner = (cell: Cell) => CellOutcome;
 
 /**
- * What is measured of a cell; `lastDueNs` is when a schedule ends by itself, with its last request in the window. Edges are
- * whole microseconds, as results are written: whoever reads them finds the same requests between them.
+ * What is measured of a cell; `lastDueNs` is when a schedule ends by itself, with its last request in the window; Infinity
+ * leaves the window open until `endedWindow`. Edges are whole microseconds, as results are written: whoever reads them finds
+ * the same requests between them.
  */
 export function cellWindow(experiment: Experiment, lastDueNs: Nanoseconds | undefined): MeasurementWindow {
   const { warmUpSeconds, windowSeconds, drainSeconds, cacheState, carryOverSeconds } = experiment;
@@ -30,6 +33,11 @@ export function cellWindow(experiment: Experiment, lastDueNs: Nanoseconds | unde
   const startNs = microsecondFrom(before * NS_PER_SECOND);
   const endNs = windowSeconds === undefined ? (lastDueNs ?? startNs) + 1 : startNs + windowSeconds * NS_PER_SECOND;
   return { startNs, endNs: microsecondFrom(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) };
+}
+
+/** The window whose last request was due at a time, where only that it has come has shown it. */
+export function endedWindow(window: MeasurementWindow, lastDueNs: Nanoseconds): MeasurementWindow {
+  return window.endNs < Infinity ? window : { ...window, endNs: microsecondFrom(lastDueNs + 1) };
 }
 
 /** The first whole microsecond that is not before a time. */
@@ -59,6 +67,7 @@ export function measureCell(experiment: Experiment, cell: Cell, run: CellRunner)
     snapshots: experiment.snapshots,
     workers: outcome.workers,
     cacheCeiling: outcome.cacheCeiling,
+    unsentRows: outcome.unsentRows,
   });
   return { outcome, result };
 }

@@ -24,9 +24,10 @@ export interface PreparedTrace {
   readonly provenance: TraceProvenance;
 }
 
-/** The requests of a cell, and for a schedule when the last one is due. */
+/** The requests of a cell. */
 export interface CellWorkload {
   readonly source: WorkloadSource;
+  /** Of a schedule: when its last request is due; Infinity where turns wait for answers, and so nobody knows it yet. */
   readonly lastDueNs?: Nanoseconds;
 }
 
@@ -42,8 +43,10 @@ export function cellWorkload(
     const jitter = cell.arm.jitter ?? workload.trace.jitter;
     const { rows } = requireTrace(trace);
     const timed = scaleRows(jitter ? jitterRows(rows, rng) : rows, cell.level.speed ?? 1);
+    const sessions = new TraceSessions(timed, workload.trace.blockTokens);
+    const source = new Schedule(sessions);
+    if (sessions.hasFollowUps) return { source, lastDueNs: Infinity };
     const lastMs = effectiveTimesMs(timed).reduce((latest, time) => Math.max(latest, time), 0);
-    const source = new Schedule(new TraceSessions(timed, workload.trace.blockTokens));
     return { source, lastDueNs: Math.round(lastMs * NS_PER_MS) };
   }
   const supply = supplyOf(workload, rng, trace);

@@ -48,6 +48,16 @@ describe("the window of a live cell", () => {
     expect(window.measured.endNs).toBe(at(60) + 1000);
   });
 
+  test("ends with its schedule where that has an end that only its coming shows", () => {
+    const experiment = { ...experimentWith({ warmUpSeconds: 0 }), windowSeconds: undefined };
+    const window = new LiveWindow(experiment, Infinity);
+    expect(window.begin(at(0))).toBe(true);
+    expect(window.hasPlannedEnd).toBe(false);
+    expect(window.measured.endNs).toBe(Infinity);
+    window.end(at(60));
+    expect(window.measured.endNs).toBe(at(60) + 1000);
+  });
+
   test("begins and ends at whole microseconds, as it is written", () => {
     const window = new LiveWindow(experimentWith({}), undefined);
     for (let request = 0; request < 100; request++) window.completed();

@@ -1,6 +1,6 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../../core/clock.ts";
 import type { MeasurementWindow } from "../../measure/window.ts";
-import { cellWindow, microsecondFrom } from "../experiment/target.ts";
+import { cellWindow, endedWindow, microsecondFrom } from "../experiment/target.ts";
 import type { Experiment } from "../experiment/types.ts";
 
 /** Requests before the window where the file says nothing. */
@@ -13,7 +13,7 @@ const PATIENCE_NS: Nanoseconds = 120 * NS_PER_SECOND;
  * slow to start is not measured while it starts. Until then its edges are not known, and nothing is in it.
  */
 export class LiveWindow {
-  /** Changes once, when the window begins. */
+  /** Changes when the window begins, and when a schedule has come to an end that nobody knew. */
   readonly measured: { startNs: Nanoseconds; endNs: Nanoseconds; readonly drainNs: Nanoseconds };
   readonly #planned: MeasurementWindow;
   readonly #wantedRequests: number;
@@ -33,6 +33,16 @@ export class LiveWindow {
 
   get hasBegun(): boolean {
     return this.measured.startNs !== Infinity;
+  }
+
+  /** Whether its end is known once it has begun: not where turns of a schedule wait for answers. */
+  get hasPlannedEnd(): boolean {
+    return this.#planned.endNs < Infinity;
+  }
+
+  /** Ends a window without a planned end, after the last request that was due in it. */
+  end(lastDueNs: Nanoseconds): void {
+    this.measured.endNs = endedWindow(this.measured, lastDueNs).endNs;
   }
 
   /** Seconds and requests of the warm-up; of one that is over. */

@@ -48,6 +48,8 @@ export interface ReportCell {
   readonly repeats: readonly number[];
   readonly seed: number | undefined;
   readonly accounting: Accounting;
+  /** Rows of a replayed trace that were never sent. */
+  readonly unsentRows?: number | undefined;
   readonly refusals: readonly Refusal[];
   readonly latencies: Readonly<Record<LatencyName, CellLatency>>;
   readonly rates: CellRates;

@@ -20,6 +20,7 @@ export function cellOfResult(result: CellResult, source: number, arm: string = r
     repeats: [],
     seed: result.seed,
     accounting: result.accounting,
+    unsentRows: result.unsentRows,
     refusals: result.refusals,
     latencies: Object.fromEntries(latencies) as Record<LatencyName, CellLatency>,
     rates: {

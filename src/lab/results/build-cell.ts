@@ -30,6 +30,8 @@ export interface CellInput {
   readonly workers: readonly WorkerStats[];
   /** Share of prompt tokens that an endless cache would hold. */
   readonly cacheCeiling: number | Unavailable;
+  /** Rows of a replayed trace that were never sent. */
+  readonly unsentRows?: number | undefined;
   /** Requests of the window as whoever sent them counted; a record that got lost shows as a difference. */
   readonly offered?: number | undefined;
 }
@@ -70,6 +72,7 @@ export function buildCell(input: CellInput): CellResult {
       drainSeconds: window.drainNs / NS_PER_SECOND,
     },
     accounting: measures.accounting(),
+    ...((input.unsentRows ?? 0) === 0 ? {} : { unsentRows: input.unsentRows }),
     ...latencies,
     wireTtftMs: measures.wireTtftNs.summaries(NS_PER_MS),
     scheduleLagMs: measures.scheduleLagNs.summaries(NS_PER_MS).completed,

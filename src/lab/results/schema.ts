@@ -143,6 +143,7 @@ export const cellSchema: z.ZodType<CellResult> = z.looseObject({
   seed: count,
   window: z.object({ startSeconds: z.number(), endSeconds: z.number(), drainSeconds: amount }),
   accounting,
+  unsentRows: count.optional(),
   ...latencies,
   wireTtftMs: populations,
   scheduleLagMs: summary,

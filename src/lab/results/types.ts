@@ -96,6 +96,11 @@ export interface CellResult extends CellLatencies {
   readonly seed: number;
   readonly window: { readonly startSeconds: number; readonly endSeconds: number; readonly drainSeconds: number };
   readonly accounting: Accounting;
+  /**
+   * Rows of a replayed trace that were never sent: due after the window, or behind a turn that did not complete. Absent where
+   * all were.
+   */
+  readonly unsentRows?: number | undefined;
   /** TTFT from the moment of sending; differs from `ttftMs` by what the client was late. */
   readonly wireTtftMs: PopulationSummaries;
   /** How late the client sent, over all requests that were sent. */

@@ -45,6 +45,11 @@ export class TraceSessions implements SessionSupply {
     return this.#sessions.length;
   }
 
+  /** Whether rows wait for others, so that nobody knows beforehand when the last one is sent. */
+  get hasFollowUps(): boolean {
+    return this.#sessions.some(({ turns }) => turns.length > 1);
+  }
+
   session(ordinal: number): SessionScript | undefined {
     const session = this.#sessions[ordinal];
     if (session === undefined) return undefined;

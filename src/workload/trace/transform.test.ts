@@ -55,6 +55,18 @@ describe("a slice", () => {
   test("takes follow-ups with their conversation", () => {
     expect(sliceRows(SESSION_ROWS, { toMs: 1500 })).toHaveLength(3);
   });
+
+  test("sends a follow-up whose conversation began before it with its own first rows, not long before them", () => {
+    const rows: TraceRow[] = [
+      { ...row(0), sessionId: "a" },
+      row(60_000),
+      { inputTokens: 100, outputTokens: 10, hashIds: [2], delayMs: 5, sessionId: "a" },
+      row(61_000),
+    ];
+    expect(sliceRows(rows, { fromRow: 1 }).map((one) => one.timestampMs)).toEqual([0, 0, 1000]);
+    expect(sliceRows(rows, { fromRow: 2 }, true).map((one) => one.timestampMs)).toEqual([61_000, 61_000]);
+    expect(sliceRows(rows, { fromRow: 2, toRow: 3 }).map((one) => one.timestampMs)).toEqual([0]);
+  });
 });
 
 describe("a speed", () => {
@@ -67,6 +79,16 @@ describe("a speed", () => {
 });
 
 describe("jitter", () => {
+  test("leaves turns that wait behind the turn they wait for, whatever times they have", () => {
+    const rows = GRID_ROWS.flatMap((first, at): TraceRow[] => [
+      { ...first, sessionId: `s${at}` },
+      { ...first, sessionId: `s${at}`, delayMs: 100 },
+    ]);
+    const sessions = new TraceSessions(jitterRows(rows, new Rng(3)), 512);
+    expect(sessions.size).toBe(GRID_ROWS.length);
+    expect(Array.from({ length: sessions.size }, (_, at) => sessions.session(at)?.turns.length)).not.toContain(1);
+  });
+
   test("moves every row to a time before the next of the grid, and is the same for the same seed", () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {

@@ -35,9 +35,11 @@ export function filterRows<Row extends TraceRow>(rows: readonly Row[], filter: L
 /** A part of the rows, the first of which is then at time 0 unless `keepTimes`. */
 export function sliceRows<Row extends TraceRow>(rows: readonly Row[], slice: TraceSlice, keepTimes = false): Row[] {
   const { fromRow = 0, toRow = Infinity, fromMs = -Infinity, toMs = Infinity } = slice;
-  const kept = keepRows(rows, (_, at, timeMs) => at >= fromRow && at < toRow && timeMs >= fromMs && timeMs < toMs);
+  const isKept = (_: Row, at: number, timeMs: number): boolean =>
+    at >= fromRow && at < toRow && timeMs >= fromMs && timeMs < toMs;
+  const kept = keepRows(rows, isKept, firstTimeMs(rows.slice(fromRow)));
   if (keepTimes) return kept;
-  const firstMs = kept.reduce((least, row) => Math.min(least, row.timestampMs ?? Infinity), Infinity);
+  const firstMs = firstTimeMs(kept);
   return kept.map((row) => (row.timestampMs === undefined ? row : { ...row, timestampMs: row.timestampMs - firstMs }));
 }
 
@@ -101,10 +103,18 @@ export function inOrder<Row extends TraceRow>(rows: readonly Row[]): Row[] {
     .map((at) => rows[at]);
 }
 
-/** A waiting turn whose session lost all turns before it has nothing to wait for: it gets the time of those. */
+function firstTimeMs(rows: readonly TraceRow[]): number {
+  return rows.reduce((least, { timestampMs = Infinity }) => Math.min(least, timestampMs), Infinity);
+}
+
+/**
+ * A waiting turn whose session lost all turns before it has nothing to wait for: it gets the time of those, but none before
+ * `earliestMs`, where what is kept begins: it would be sent alone, long before all others.
+ */
 function keepRows<Row extends TraceRow>(
   rows: readonly Row[],
   isKept: (row: Row, at: number, timeMs: number) => boolean,
+  earliestMs = 0,
 ): Row[] {
   const times = effectiveTimesMs(rows);
   const begun = new Set<string>();
@@ -113,7 +123,8 @@ function keepRows<Row extends TraceRow>(
     if (!isKept(row, at, times[at])) continue;
     const isOrphan = row.timestampMs === undefined && !begun.has(row.sessionId ?? "");
     if (row.sessionId !== undefined) begun.add(row.sessionId);
-    kept.push(isOrphan ? { ...row, timestampMs: times[at] } : row);
+    const beganMs = earliestMs < Infinity ? Math.max(times[at], earliestMs) : times[at];
+    kept.push(isOrphan ? { ...row, timestampMs: beganMs } : row);
   }
   return kept;
 }
@@ -122,7 +133,9 @@ function keepRows<Row extends TraceRow>(
 export function effectiveTimesMs(rows: readonly TraceRow[]): number[] {
   const lastOfSession = new Map<string, number>();
   return rows.map((row) => {
-    const time = row.timestampMs ?? lastOfSession.get(row.sessionId ?? "") ?? 0;
+    const before = lastOfSession.get(row.sessionId ?? "") ?? 0;
+    // A turn that waits comes after the one before it, whatever time it has besides.
+    const time = row.delayMs === undefined ? (row.timestampMs ?? before) : Math.max(row.timestampMs ?? 0, before);
     if (row.sessionId !== undefined) lastOfSession.set(row.sessionId, time);
     return time;
   });

@@ -46,6 +46,13 @@ function runOf(run: number, ...fates: readonly Fate[]): CellResult {
   });
 }
 
+test("rows of a trace that were never sent are remarked upon, over all runs", () => {
+  const cells = [1, 2].map((run) => ({ ...runOf(run), saturated: false, unsentRows: 3 * run }));
+  expect(remarks(cells, ARMS)).toContain(
+    "rr at 4 conv on 2: 9 rows of the trace were never sent: due after the window, or behind a turn that did not complete",
+  );
+});
+
 /** What is remarked of requests that were turned away. */
 function refusals(...runs: readonly CellResult[]): string[] {
   const unsaturated = runs.map((cell) => ({ ...cell, saturated: false }));

@@ -83,6 +83,11 @@ export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): str
       return `${count} ${account === "timedOut" ? "timed out" : account}${most}`;
     });
     if (refused.length > 0) lines.push(`${where}: ${refused.join("; ")}`);
+    const unsent = runs.reduce((sum, { unsentRows = 0 }) => sum + unsentRows, 0);
+    if (unsent > 0) {
+      const why = "due after the window, or behind a turn that did not complete";
+      lines.push(`${where}: ${unsent} rows of the trace were never sent: ${why}`);
+    }
     return lines;
   });
   return [...ofCells, ...repetitionRemarks(cells)];

@@ -1,7 +1,7 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../../../core/clock.ts";
 import { UNAVAILABLE } from "../../../core/request-record.ts";
 import type { Cell } from "../../../lab/experiment/cells.ts";
-import { type CellOutcome, cellWindow } from "../../../lab/experiment/target.ts";
+import { type CellOutcome, cellWindow, endedWindow } from "../../../lab/experiment/target.ts";
 import type { Experiment } from "../../../lab/experiment/types.ts";
 import { cellWorkload, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import type { WorkerStats } from "../../../lab/results/types.ts";
@@ -26,31 +26,36 @@ export function simulateCell(
   variation?: FleetVariation,
 ): CellOutcome {
   const { source, lastDueNs } = cellWorkload(experiment, cell, trace);
-  const window = cellWindow(experiment, lastDueNs);
-  const watched = new CeilingSource(source, cell.fleet.blockTokens, window);
+  const planned = cellWindow(experiment, lastDueNs);
+  const watched = new CeilingSource(source, cell.fleet.blockTokens, planned);
   const { timeoutSeconds } = experiment;
   const result = simulateFleet({
     ...simulatedFleet(cell, experiment.signals, tokensPerSequence, variation),
     source: watched,
-    ...offering(experiment, window),
+    ...offering(experiment, planned),
     ...(timeoutSeconds === undefined ? {} : { timeoutNs: Math.round(timeoutSeconds * NS_PER_SECOND) }),
   });
+  const lastSentNs = result.records.reduce((latest, { intendedNs }) => Math.max(latest, intendedNs), 0);
+  const window = endedWindow(planned, lastSentNs);
   return {
     records: result.records,
     workers: result.workers.map(workerStats),
     cacheCeiling: watched.ceiling ?? UNAVAILABLE,
     window,
+    unsentRows: experiment.load.speed === undefined ? undefined : (trace?.rows.length ?? 0) - result.records.length,
   };
 }
 
 /**
  * A closed loop goes on while its last requests are waited for: if it fell silent they would be served by an emptying fleet
- * and look better than those before them. A schedule ends when it ends.
+ * and look better than those before them. A schedule ends when it ends: when nothing has been due for as long as answers
+ * are waited for, if turns wait for them.
  */
 function offering(
   { load }: Experiment,
   { endNs, drainNs }: MeasurementWindow,
 ): { offerUntilNs: Nanoseconds; drainNs: Nanoseconds } {
+  // Without an end, the fleet counts the drain from the last request that was sent.
   return load.speed === undefined ? { offerUntilNs: endNs + drainNs, drainNs: 0 } : { offerUntilNs: endNs, drainNs };
 }
 

@@ -55,6 +55,16 @@ export function accountingSection(model: ReportModel): Section {
       text("429, 503 and 529 whose message speaks of overload count as shed; other errors as failed."),
     );
   }
+  const unsent = groups.flatMap(({ arm, level, cells }) => {
+    const counts = cells.map(({ unsentRows = 0 }) => unsentRows);
+    return counts.every((count) => count === 0) ? [] : [[column.of(level), arm, counts.map(whole).join(", ")]];
+  });
+  if (unsent.length > 0) {
+    blocks.push(
+      table("Rows of the trace that were never sent, run by run", [column.title, "<Arm", "Rows"], unsent),
+      text("They were due after the window, or followed a turn that did not complete. They are in no account."),
+    );
+  }
   const tokens = groups.map(({ arm, level, tokens: of }) => [
     column.of(level),
     arm,

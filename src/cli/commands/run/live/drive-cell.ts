@@ -41,6 +41,8 @@ export interface DrivenCell {
   readonly sent: SentPrompts;
   readonly histories: readonly PageHistory[];
   readonly client: ClientHealth;
+  /** Rows of a replayed trace that were never sent. */
+  readonly unsentRows: number | undefined;
 }
 
 /** Sends the requests of a cell and records what becomes of them; undefined if it was ended before its end. */
@@ -71,7 +73,10 @@ export async function driveCell(request: DriveRequest): Promise<DrivenCell | und
     await sampler.sample();
     if (!request.mayGoOn(warmUpFacts(cell, records, await open.eventsApplied()))) return undefined;
     const { measured } = window;
-    if (!(await waitUntil(() => run.nowNs() >= measured.endNs, signal))) return undefined;
+    const isOver = (): boolean =>
+      window.hasPlannedEnd ? run.nowNs() >= measured.endNs : requests.isOver(run.nowNs(), measured.drainNs);
+    if (!(await waitUntil(isOver, signal))) return undefined;
+    if (!window.hasPlannedEnd) window.end(requests.lastDueNs);
     await sampler.sample();
     // The load goes on while the window's last requests are waited for, so that no emptying fleet serves them.
     const lastNs = measured.endNs + measured.drainNs;
@@ -88,6 +93,7 @@ export async function driveCell(request: DriveRequest): Promise<DrivenCell | und
     sent: prompts.sent,
     histories: sampler.histories,
     client: run.clientHealth(),
+    unsentRows: experiment.load.speed === undefined ? undefined : (trace?.rows.length ?? 0) - records.length,
   };
 }
 
@@ -100,6 +106,7 @@ async function prime({ experiment, trace, cell, open, signal }: DriveRequest): P
     source,
     prompts: new SymbolicPrompts(cell.seeds.workload, open.prompts),
     durationNs: lastDueNs === undefined ? seconds * NS_PER_SECOND : lastDueNs + 1,
+    endsWhenIdle: lastDueNs === Infinity,
     drainMs: experiment.drainSeconds * 1000,
     timeoutMs: timeoutMs(experiment),
   });

@@ -43,6 +43,7 @@ export function measureLiveCell(live: LiveCell): CellResult {
     snapshots: experiment.snapshots,
     workers,
     cacheCeiling: driven.cacheCeiling,
+    unsentRows: driven.unsentRows,
   });
   const inWindow = new Set(records.flatMap((record) => (isInWindow(record, window) ? record.id : [])));
   const prompts = ledger.add(cell.run, driven.sent, (id) => inWindow.has(id));

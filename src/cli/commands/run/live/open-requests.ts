@@ -6,6 +6,7 @@ import type { RequestEnd, WorkloadRequest, WorkloadSource } from "../../../../wo
 export class OpenRequests implements WorkloadSource {
   readonly #source: WorkloadSource;
   readonly #open = new Map<string, Nanoseconds>();
+  #lastDueNs: Nanoseconds = 0;
 
   constructor(source: WorkloadSource) {
     this.#source = source;
@@ -21,6 +22,17 @@ export class OpenRequests implements WorkloadSource {
     return true;
   }
 
+  /** When the last request that was taken was due. */
+  get lastDueNs(): Nanoseconds {
+    return this.#lastDueNs;
+  }
+
+  /** Whether nothing is due any more and nothing will be, but for what follows on answers that may still come. */
+  isOver(nowNs: Nanoseconds, drainNs: Nanoseconds): boolean {
+    if (this.nextDueNs() < Infinity) return false;
+    return this.#open.size === 0 || nowNs >= this.#lastDueNs + drainNs;
+  }
+
   settled(id: string): void {
     this.#open.delete(id);
   }
@@ -32,6 +44,7 @@ export class OpenRequests implements WorkloadSource {
   take(): WorkloadRequest {
     const request = this.#source.take();
     this.#open.set(String(request.id), request.arrivalNs);
+    this.#lastDueNs = Math.max(this.#lastDueNs, request.arrivalNs);
     return request;
   }
 
