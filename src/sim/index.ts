@@ -1,6 +1,7 @@
 /** `warmpath/sim`: engines and a fleet in virtual time, how long their steps take, and what fits on their GPUs. */
 export type { DuplicateEvents } from "./engine/block-cache.ts";
-export { Engine, type EngineEffects, type EngineOptions, type StepDuration } from "./engine/engine.ts";
+export { Engine } from "./engine/engine.ts";
+export type { EngineEffects, EngineOptions, StepDuration } from "./engine/engine-options.ts";
 export type { EngineFinish, EngineGrowth, EngineRequest, EngineSignal } from "./engine/engine-request.ts";
 export type { EngineStats } from "./engine/engine-stats.ts";
 export type { TimedKvEvent } from "./engine/kv-event-log.ts";

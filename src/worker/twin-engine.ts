@@ -1,7 +1,8 @@
 import type { Nanoseconds } from "../core/clock.ts";
 import { sequenceHashes } from "../core/hash.ts";
 import type { KvEvent, ReplicaSnapshot } from "../core/kv-index/types.ts";
-import { Engine as TwinCore, type EngineOptions as TwinCoreOptions } from "../sim/engine/engine.ts";
+import { Engine as TwinCore } from "../sim/engine/engine.ts";
+import type { EngineOptions as TwinCoreOptions } from "../sim/engine/engine-options.ts";
 import type { EngineStats } from "../sim/engine/engine-stats.ts";
 import type { StoredContent } from "../wire/kv-events/engine-encoder.ts";
 import { BlockTails } from "./block-tails.ts";

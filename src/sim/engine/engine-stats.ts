@@ -26,6 +26,19 @@ export interface EngineStats {
   readonly acceptanceRate: number;
 }
 
+/** What an engine has done by a moment, and the largest it has seen since its maxima were restarted. */
+export interface EngineMark {
+  readonly busyNs: number;
+  /** Blocks held times the busy time they were held for. */
+  readonly heldBlockNs: number;
+  readonly maxQueued: number;
+  readonly maxHeldBlocks: number;
+  readonly evictedBlocks: number;
+  readonly preemptions: number;
+  readonly proposedDrafts: number;
+  readonly acceptedDrafts: number;
+}
+
 const LIMB = 2 ** 50;
 
 /** A sum of integers that stays exact beyond 2^53, so that it does not depend on how time was cut. */
@@ -65,6 +78,9 @@ export class EngineTotals {
   acceptedDrafts = 0;
   readonly #runningNs = new ExactSum();
   readonly #heldNs = new ExactSum();
+  /** The largest before maxima were restarted. */
+  #earlierQueued = 0;
+  #earlierHeldBlocks = 0;
 
   /** Some busy time in which nothing changed. */
   spent(ns: number, running: number, heldBlocks: number): void {
@@ -73,6 +89,27 @@ export class EngineTotals {
     this.#heldNs.add(heldBlocks * ns);
     if (running > this.maxRunning) this.maxRunning = running;
     if (heldBlocks > this.maxHeldBlocks) this.maxHeldBlocks = heldBlocks;
+  }
+
+  /** With `ns` of a step under way, in which so many blocks are held. */
+  mark(ns: number, heldBlocks: number, evictedBlocks: number): EngineMark {
+    return {
+      busyNs: this.busyNs + ns,
+      heldBlockNs: this.#heldNs.value + heldBlocks * ns,
+      maxQueued: this.maxQueued,
+      maxHeldBlocks: ns > 0 ? Math.max(this.maxHeldBlocks, heldBlocks) : this.maxHeldBlocks,
+      evictedBlocks,
+      preemptions: this.preemptions,
+      proposedDrafts: this.proposedDrafts,
+      acceptedDrafts: this.acceptedDrafts,
+    };
+  }
+
+  restartMaxima(queued: number): void {
+    this.#earlierQueued = Math.max(this.#earlierQueued, this.maxQueued);
+    this.#earlierHeldBlocks = Math.max(this.#earlierHeldBlocks, this.maxHeldBlocks);
+    this.maxQueued = queued;
+    this.maxHeldBlocks = 0;
   }
 
   snapshot(poolBlocks: number, evictedBlocks: number): EngineStats {
@@ -84,8 +121,8 @@ export class EngineTotals {
       meanRunning: this.#runningNs.value / busy,
       meanHeldBlocks: this.#heldNs.value / busy,
       maxRunning: this.maxRunning,
-      maxQueued: this.maxQueued,
-      maxHeldBlocks: this.maxHeldBlocks,
+      maxQueued: Math.max(this.maxQueued, this.#earlierQueued),
+      maxHeldBlocks: Math.max(this.maxHeldBlocks, this.#earlierHeldBlocks),
       poolBlocks,
       evictedBlocks,
       preemptions: this.preemptions,

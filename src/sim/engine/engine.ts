@@ -2,55 +2,18 @@ import type { Nanoseconds } from "../../core/clock.ts";
 import { WarmpathError } from "../../core/errors.ts";
 import type { ReplicaSnapshot } from "../../core/kv-index/types.ts";
 import { Rng } from "../../core/rng.ts";
-import type { StepShape, StepTimer } from "../timing/step-timer.ts";
+import type { StepShape } from "../timing/step-timer.ts";
 import { emptyList } from "./empty-list.ts";
-import {
-  type EngineFinish,
-  type EngineGrowth,
-  type EngineProgress,
-  type EngineRequest,
-  type EngineSignal,
-  requireTokens,
-  Sequence,
-} from "./engine-request.ts";
-import { type EngineStats, EngineTotals } from "./engine-stats.ts";
-import { KvEventLog, type TimedKvEvent } from "./kv-event-log.ts";
-import { type EngineLimits, type EngineProfile, requireRunnable, type SpeculationLimits } from "./profile.ts";
+import type { EngineEffects, EngineOptions } from "./engine-options.ts";
+import { type EngineProgress, type EngineRequest, requireTokens, Sequence } from "./engine-request.ts";
+import { type EngineMark, type EngineStats, EngineTotals } from "./engine-stats.ts";
+import { KvEventLog } from "./kv-event-log.ts";
+import { requireRunnable } from "./profile.ts";
 import { ProgressGuard } from "./progress-guard.ts";
 import { Scheduler } from "./scheduler.ts";
 import { SpeculativeBatch } from "./speculative-batch.ts";
 import { StepLog } from "./step-log.ts";
 import { Stretch } from "./stretch.ts";
-
-/** What times a step; a `SpeculativeTimer` does too. */
-export interface StepDuration {
-  stepPs(step: Readonly<StepShape>): number;
-}
-
-export interface EngineOptions {
-  readonly profile: EngineProfile;
-  readonly limits: EngineLimits;
-  readonly timer: StepTimer;
-  readonly speculation?: SpeculationLimits & { readonly timer: StepDuration; readonly seed: number };
-  /** Name of this life of the engine, in its events. */
-  readonly incarnation: string;
-  readonly kvEvents: boolean;
-  /** Whether decode steps run together where nothing can come in between; the results are the same. */
-  readonly coalesce: boolean;
-  /** When growth is reported: whenever a request's tokens fill a block, after every step, or never. */
-  readonly growth: "block" | "step" | "none";
-  readonly tokenTimes: boolean;
-  /** Steps without a token after which the engine is taken to be stuck. */
-  readonly mostFruitlessSteps?: number;
-}
-
-/** What came of the time an engine was run, in order of time; empty the arrays once they are read. */
-export interface EngineEffects {
-  readonly firstTokens: EngineSignal[];
-  readonly growth: EngineGrowth[];
-  readonly finished: EngineFinish[];
-  readonly kvEvents: TimedKvEvent[];
-}
 
 /**
  * One replica's engine: continuous batching over a paged KV cache. Pure: a driver tells it the time. `beginStep` fixes what
@@ -213,6 +176,21 @@ export class Engine {
   /** Counts every step that is over by now, for the statistics of a run that stops in the middle of one. */
   settleAt(nowNs: Nanoseconds): void {
     if (this.#settleSteps(nowNs)) this.#takeBlocks();
+  }
+
+  /** What has been done by now, the step under way as far as it is: of two such marks, what was done in between. */
+  markAt(nowNs: Nanoseconds): EngineMark {
+    this.advanceTo(nowNs);
+    this.#takeBlocksInFlight(nowNs);
+    const { isUnderWay, done } = this.#stretch;
+    const ns = isUnderWay ? nowNs - this.#stretch.timeAfter(done) : 0;
+    const { cache } = this.#scheduler;
+    return this.#totals.mark(ns, cache.heldBlocks, cache.evictedBlocks);
+  }
+
+  /** Begins to look for the maxima of marks anew. */
+  restartMaxima(): void {
+    this.#totals.restartMaxima(this.queued);
   }
 
   /** The end of this engine: what it was doing and its cache are lost. What it has done until now stays counted. */

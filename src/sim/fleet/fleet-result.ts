@@ -5,12 +5,14 @@ import type { InFlightTracker } from "./in-flight-tracker.ts";
 import type { SignalChannel } from "./signal-channel.ts";
 import type { SimWorker, WorkerChannels } from "./sim-worker.ts";
 import type { FleetResult, WorkerSummary } from "./types.ts";
+import type { WindowMeter } from "./window-meter.ts";
 
 /** What a run leaves behind. */
 export interface FinishedFleet {
   readonly flights: readonly Flight[];
   readonly workers: readonly SimWorker[];
   readonly tracker: InFlightTracker;
+  readonly meter: WindowMeter;
   readonly toClientNs: Nanoseconds;
   readonly endNs: Nanoseconds;
   readonly events: number;
@@ -20,8 +22,13 @@ export interface FinishedFleet {
 /** Turns what a run has left behind into its result. */
 export function fleetResult(fleet: FinishedFleet): FleetResult {
   const { flights, tracker, endNs } = fleet;
+  const inWindow = fleet.meter.figures(endNs);
+  settle(fleet);
   const placed = tracker.placed.reduce((sum, count) => sum + count, 0);
-  const workers = fleet.workers.map((worker) => summary(worker, tracker, placed, endNs));
+  const workers = fleet.workers.map((worker, at) => ({
+    ...summary(worker, tracker, placed, endNs),
+    inWindow: inWindow?.[at],
+  }));
   const lost = (channel: (channels: WorkerChannels) => SignalChannel): number =>
     fleet.workers.reduce((sum, { channels }) => sum + channel(channels).lost, 0);
   return {
@@ -39,6 +46,19 @@ export function fleetResult(fleet: FinishedFleet): FleetResult {
       signalsLost: lost(({ firstToken }) => firstToken) + lost(({ growth }) => growth) + lost(({ ended }) => ended),
     },
   };
+}
+
+/** What is under way when the run ends is unfinished, as far as it is. */
+function settle({ flights, workers, endNs }: FinishedFleet): void {
+  for (const flight of flights) {
+    if (flight.isSettled) continue;
+    flight.account = "unfinished";
+    if (flight.isInEngine) flight.noteProgress(workers[flight.worker].engine.progressOf(flight.index, endNs));
+  }
+  for (const worker of workers) {
+    worker.engine.settleAt(endNs);
+    worker.send();
+  }
 }
 
 function summary(worker: SimWorker, tracker: InFlightTracker, placed: number, endNs: Nanoseconds): WorkerSummary {

@@ -4,9 +4,10 @@ import type { FeedCapabilities } from "../../core/kv-index/types.ts";
 import type { RequestRecord } from "../../core/request-record.ts";
 import type { Router } from "../../core/router.ts";
 import type { WorkloadSource } from "../../workload/request.ts";
-import type { EngineOptions } from "../engine/engine.ts";
+import type { EngineOptions } from "../engine/engine-options.ts";
 import type { EngineStats } from "../engine/engine-stats.ts";
 import { type ChannelOptions, IDEAL_CHANNEL } from "./signal-channel.ts";
+import type { MeteredWindow, WorkerFigures } from "./window-meter.ts";
 
 /** One simulated worker. */
 export interface WorkerOptions {
@@ -84,6 +85,8 @@ export interface FleetOptions {
   readonly offerUntilNs?: Nanoseconds;
   /** How long after the last request answers are waited for. */
   readonly drainNs?: Nanoseconds;
+  /** The part of the run that `inWindow` of each worker is about. */
+  readonly window?: MeteredWindow;
   /** After this the client gives up. */
   readonly timeoutNs?: Nanoseconds;
   /** Time between two ticks of the router. */
@@ -110,6 +113,8 @@ export interface WorkerSummary {
   readonly evictions: number;
   readonly preemptions: number;
   readonly engine: EngineStats;
+  /** The same of the window alone, where one was given. */
+  readonly inWindow?: WorkerFigures | undefined;
 }
 
 /** What a simulated run gives. */

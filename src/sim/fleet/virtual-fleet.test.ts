@@ -150,6 +150,40 @@ describe("a fleet in virtual time", () => {
     expect(endNs).toBeGreaterThan(10 * NS_PER_SECOND);
   });
 
+  it("says how each worker was used in a window, which parts of a run add up to", () => {
+    const limits = { ...LIMITS, poolBlocks: 60 };
+    const source = (): WorkloadSource => new Schedule(traceOf(300, 60));
+    const whole = simulate({ limits, source: source() });
+    const edges = [0, 3.000_000_001 * NS_PER_SECOND, 7 * NS_PER_SECOND, whole.endNs];
+    const parts = edges.slice(1).map((endNs, at) => {
+      const result = simulate({ limits, source: source() }, { window: { startNs: edges[at], endNs } });
+      expect(result.records).toEqual(whole.records);
+      return result.workers.map(({ inWindow }) => inWindow!);
+    });
+    for (const [at, worker] of whole.workers.entries()) {
+      const own = parts.map((workers) => workers[at]);
+      const sum = (of: (figures: (typeof own)[number], part: number) => number): number =>
+        own.reduce((before, figures, part) => before + of(figures, part), 0);
+      const seconds = (part: number): number => edges[part + 1] - edges[part];
+      expect(sum(({ busyShare }, part) => busyShare * seconds(part))).toBeCloseTo(worker.engine.busyNs, 3);
+      expect(sum(({ evictions }) => evictions)).toBe(worker.evictions);
+      expect(sum(({ preemptions }) => preemptions)).toBe(worker.preemptions);
+      expect(Math.max(...own.map(({ queueMax }) => queueMax))).toBe(worker.queueMax);
+      expect(Math.max(...own.map(({ kvOccupancyMax }) => kvOccupancyMax))).toBe(worker.kvOccupancyMax);
+      const held = sum((figures, part) => figures.kvOccupancyMean * figures.busyShare * seconds(part));
+      expect(held / worker.engine.busyNs).toBeCloseTo(worker.kvOccupancyMean, 9);
+      expect(own[1].evictions).toBeLessThan(worker.evictions);
+    }
+  });
+
+  it("measures a worker up to the last request where a window has no end", () => {
+    const result = simulate({}, { window: { startNs: 0, endNs: Number.POSITIVE_INFINITY } });
+    const endNs = Math.max(...result.records.map(({ intendedNs }) => intendedNs));
+    const told = simulate({}, { window: { startNs: 0, endNs } });
+    expect(endNs).toBeLessThan(result.endNs);
+    expect(result.workers.map(({ inWindow }) => inWindow)).toEqual(told.workers.map(({ inWindow }) => inWindow));
+  });
+
   it("finds more in the caches when the router looks at them", () => {
     const hits = (policy: string): number =>
       simulate({ policy, source: new Schedule(traceOf(300, 500, 30)) }).workers.reduce(

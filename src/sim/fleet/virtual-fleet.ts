@@ -15,6 +15,7 @@ import { createWorker } from "./create-worker.ts";
 import { SessionMemory } from "./session-memory.ts";
 import type { SimWorker } from "./sim-worker.ts";
 import { type FleetDelays, type FleetOptions, type FleetResult, type FleetRouter, NO_DELAYS } from "./types.ts";
+import { WindowMeter } from "./window-meter.ts";
 
 /** Without a queue in the router, ticks only let expectations expire, and may be this much rarer. */
 const IDLE_TICKS = 10;
@@ -63,6 +64,7 @@ class VirtualFleet {
   readonly #flightById = new Map<string, Flight>();
   readonly #sessions: SessionMemory;
   readonly #tracker: InFlightTracker;
+  readonly #meter: WindowMeter;
   readonly #questions: FeedQuestion[] = [];
   readonly #offerUntilNs: Nanoseconds;
   readonly #tickNs: Nanoseconds;
@@ -88,6 +90,7 @@ class VirtualFleet {
     this.#tracker = new InFlightTracker(options.workers.length);
     this.#newsNs = new Float64Array(options.workers.length).fill(Number.POSITIVE_INFINITY);
     this.#workers = options.workers.map((worker, index) => createWorker(worker, index, options, this.#delays));
+    this.#meter = new WindowMeter(options.window, this.#workers);
     for (const worker of this.#workers) this.#byReplica[worker.replica] = worker;
     for (const [index, { crashNs }] of options.workers.entries()) {
       if (crashNs !== undefined) this.#push(crashNs, EventClass.signal, CRASH, index);
@@ -105,6 +108,8 @@ class VirtualFleet {
       const isArrival =
         isDue && (dueNs < queue.nextNs || (dueNs === queue.nextNs && queue.nextClass > EventClass.arrival));
       if (!isDue && queue.nextNs > this.#drainEndNs()) break;
+      const nextNs = isArrival ? dueNs : queue.nextNs;
+      if (nextNs >= this.#meter.nextNs) this.#meter.passEdges(nextNs);
       this.#events += 1;
       if (isArrival) {
         this.#nowNs = Math.max(this.#nowNs, dueNs);
@@ -155,6 +160,7 @@ class VirtualFleet {
   /** A client sends its request. */
   #send(): void {
     const { source, timeoutNs } = this.#options;
+    this.#meter.sent(this.#nowNs);
     const request = source.take();
     this.#dueNs = source.nextDueNs();
     const { sequence, continuesTokens } = this.#sessions.identify(request);
@@ -478,19 +484,11 @@ class VirtualFleet {
     // Until the last answer, or until waiting for answers was to stop.
     const stopNs = this.#drainEndNs();
     const endNs = this.#open > 0 && stopNs < Number.POSITIVE_INFINITY ? stopNs : this.#nowNs;
-    for (const flight of this.#flights) {
-      if (flight.isSettled) continue;
-      flight.account = "unfinished";
-      if (flight.isInEngine) flight.noteProgress(this.#workers[flight.worker].engine.progressOf(flight.index, endNs));
-    }
-    for (const worker of this.#workers) {
-      worker.engine.settleAt(endNs);
-      worker.send();
-    }
     return fleetResult({
       flights: this.#flights,
       workers: this.#workers,
       tracker: this.#tracker,
+      meter: this.#meter,
       toClientNs: this.#delays.workerToClientNs,
       endNs,
       events: this.#events,

@@ -59,3 +59,14 @@ describe("a trace with turns that wait for answers", () => {
     expect(result.unsentRows).toBe(SESSIONS * (TURNS - 1));
   });
 });
+
+test("what workers did before the window and after it is not in its figures", () => {
+  const { result } = replayed({ warmUpSeconds: 2, windowSeconds: 3 });
+  expect(result.accounting.offered).toBe(0);
+  expect(
+    result.workers.map(({ busyShare, queueMax, kvOccupancyMax }) => [busyShare, queueMax, kvOccupancyMax]),
+  ).toEqual([
+    [0, 0, 0],
+    [0, 0, 0],
+  ]);
+});

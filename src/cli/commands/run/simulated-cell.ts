@@ -1,4 +1,5 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../../../core/clock.ts";
+import { WarmpathError } from "../../../core/errors.ts";
 import { UNAVAILABLE } from "../../../core/request-record.ts";
 import type { Cell } from "../../../lab/experiment/cells.ts";
 import { type CellOutcome, cellWindow, endedWindow } from "../../../lab/experiment/target.ts";
@@ -32,6 +33,7 @@ export function simulateCell(
   const result = simulateFleet({
     ...simulatedFleet(cell, experiment.signals, tokensPerSequence, variation),
     source: watched,
+    window: planned,
     ...offering(experiment, planned),
     ...(timeoutSeconds === undefined ? {} : { timeoutNs: Math.round(timeoutSeconds * NS_PER_SECOND) }),
   });
@@ -59,16 +61,18 @@ function offering(
   return load.speed === undefined ? { offerUntilNs: endNs + drainNs, drainNs: 0 } : { offerUntilNs: endNs, drainNs };
 }
 
-function workerStats(worker: WorkerSummary): WorkerStats {
+function workerStats({ worker, inWindow }: WorkerSummary): WorkerStats {
+  if (inWindow === undefined) throw new WarmpathError("WP_INVALID_STATE", `nobody looked at ${worker} in the window`);
+  const { proposedDrafts, acceptedDrafts } = inWindow;
   return {
-    worker: worker.worker,
-    busyShare: Math.min(1, worker.busyShare),
-    queueMax: worker.queueMax,
-    kvOccupancy: worker.kvOccupancyMean,
-    kvOccupancyMax: worker.kvOccupancyMax,
-    evictions: worker.evictions,
-    preemptions: worker.preemptions,
+    worker,
+    busyShare: Math.min(1, inWindow.busyShare),
+    queueMax: inWindow.queueMax,
+    kvOccupancy: inWindow.kvOccupancyMean,
+    kvOccupancyMax: inWindow.kvOccupancyMax,
+    evictions: inWindow.evictions,
+    preemptions: inWindow.preemptions,
     // Without drafts, of a worker that had nothing to do too, there is no share of them.
-    draftAcceptance: worker.engine.proposedDrafts > 0 ? worker.engine.acceptanceRate : UNAVAILABLE,
+    draftAcceptance: proposedDrafts > 0 ? acceptedDrafts / proposedDrafts : UNAVAILABLE,
   };
 }
