@@ -39,6 +39,8 @@ export interface EngineProgress {
   readonly cachedTokens: number;
   /** End of the last step, in which it had its last token unless it waits again. */
   readonly lastStepNs: Nanoseconds;
+  /** When the tokens came that it has, as at its end. */
+  readonly tokenRuns: Float64Array;
 }
 
 /** What an engine knows of a request at its end. */

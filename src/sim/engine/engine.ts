@@ -45,6 +45,7 @@ export class Engine {
   #lastStepNs = -1;
   #nextChangeNs = Number.POSITIVE_INFINITY;
   #cancelled = 0;
+  #isStopped = false;
   readonly #guard: ProgressGuard;
 
   constructor(options: EngineOptions) {
@@ -173,9 +174,12 @@ export class Engine {
     this.#findNextChange();
   }
 
-  /** Counts every step that is over by now, for the statistics of a run that stops in the middle of one. */
+  /** Stops for good: every step that is over by now is counted and in the log, and none is run any more. */
   settleAt(nowNs: Nanoseconds): void {
-    if (this.#settleSteps(nowNs)) this.#takeBlocks();
+    if (!this.#settleSteps(nowNs)) return;
+    this.#takeBlocks();
+    this.#log.stop(this.#stretch);
+    this.#isStopped = true;
   }
 
   /** What has been done by now, the step under way as far as it is: of two such marks, what was done in between. */
@@ -219,7 +223,9 @@ export class Engine {
     const lastStepNs = isRunning ? stretch.timeAfter(stretch.done + more) : stretch.clock.nowNs;
     const isInBatch = sequence.state === "decoding" && this.#speculative === undefined;
     const outputTokens = isInBatch ? this.#scheduler.batch.generatedOf(sequence) + more : sequence.generated;
-    return { outputTokens, cachedTokens: Math.max(0, sequence.cachedTokens), lastStepNs };
+    const unlogged = isRunning && !this.#isStopped ? stretch.done + more : 0;
+    const tokenRuns = this.#log.timesSoFar(sequence, stretch, unlogged);
+    return { outputTokens, cachedTokens: Math.max(0, sequence.cachedTokens), lastStepNs, tokenRuns };
   }
 
   /** Ends the stretch under way; what came of it is in `effects`. */

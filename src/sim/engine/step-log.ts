@@ -34,6 +34,11 @@ export class StepLog {
     }
   }
 
+  /** The run under way goes no further than the steps that are over, since nobody will run it on. */
+  stop({ clock, run, done }: Stretch): void {
+    if (this.#isOn && done > 0) this.#append(clock.nowNs, clock.remainderPs, run.aPs, run.bPs, done);
+  }
+
   /** A request got a token from the prompt that the last step has computed, and may stay for more. */
   enter(sequence: Sequence): void {
     if (!this.#isOn) return;
@@ -51,16 +56,16 @@ export class StepLog {
   }
 
   /** All token times of a request that has left. */
-  timesOf({ tokenRuns: pieces }: Sequence): Float64Array {
-    if (pieces.length === 0) return NO_TIMES;
-    if (pieces.length === 1) return pieces[0];
-    const all = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-    let at = 0;
-    for (const piece of pieces) {
-      all.set(piece, at);
-      at += piece.length;
-    }
-    return all;
+  timesOf({ tokenRuns }: Sequence): Float64Array {
+    return joined(tokenRuns);
+  }
+
+  /** Those of one that is still here, with so many steps of the stretch under way. */
+  timesSoFar({ tokenRuns, logFrom }: Sequence, { clock, run }: Stretch, steps: number): Float64Array {
+    if (logFrom < 0) return joined(tokenRuns);
+    const kept = this.#numbers.subarray(logFrom * RUN_NUMBERS, this.#entries * RUN_NUMBERS);
+    if (steps === 0) return joined([...tokenRuns, kept]);
+    return joined([...tokenRuns, kept, Float64Array.of(clock.nowNs, clock.remainderPs, run.aPs, run.bPs, steps)]);
   }
 
   #append(startNs: number, remainderPs: number, firstStepPs: number, growthPs: number, steps: number): void {
@@ -78,4 +83,16 @@ export class StepLog {
     this.#numbers[at] = steps;
     this.#entries += 1;
   }
+}
+
+function joined(pieces: readonly Float64Array[]): Float64Array {
+  if (pieces.length === 0) return NO_TIMES;
+  if (pieces.length === 1) return pieces[0];
+  const all = new Float64Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    all.set(piece, at);
+    at += piece.length;
+  }
+  return all;
 }

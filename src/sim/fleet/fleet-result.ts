@@ -50,14 +50,14 @@ export function fleetResult(fleet: FinishedFleet): FleetResult {
 
 /** What is under way when the run ends is unfinished, as far as it is. */
 function settle({ flights, workers, endNs }: FinishedFleet): void {
+  for (const worker of workers) {
+    worker.engine.settleAt(endNs);
+    worker.send();
+  }
   for (const flight of flights) {
     if (flight.isSettled) continue;
     flight.account = "unfinished";
     if (flight.isInEngine) flight.noteProgress(workers[flight.worker].engine.progressOf(flight.index, endNs));
-  }
-  for (const worker of workers) {
-    worker.engine.settleAt(endNs);
-    worker.send();
   }
 }
 

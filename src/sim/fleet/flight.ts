@@ -69,6 +69,7 @@ export class Flight {
     this.outputTokens = progress.outputTokens;
     this.cachedTokens = progress.cachedTokens;
     this.brokenOffNs = progress.lastStepNs;
+    this.tokenRuns = progress.tokenRuns;
   }
 
   /** Notes what whoever heard the answer can tell of the cache; the last token was sampled and never computed. */

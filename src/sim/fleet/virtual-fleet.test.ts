@@ -327,6 +327,25 @@ describe("clients", () => {
     expect(begun.some((r) => (r.lastContentNs ?? 0) > (r.firstContentNs ?? 0))).toBe(true);
   });
 
+  it.each([
+    ["unfinished", { offerUntilNs: 8 * NS_PER_SECOND, drainNs: NS_PER_SECOND }],
+    ["timedOut", { timeoutNs: 1.2 * NS_PER_SECOND }],
+  ])("have the times of all tokens that an answer had which is %s", (account, options) => {
+    const { records } = simulate({ limits: { ...LIMITS, poolBlocks: 60 } }, options);
+    const begun = records.filter((one) => one.account === account && one.outputTokens > 0);
+    expect(begun.length).toBeGreaterThan(5);
+    for (const { tokenTimes, outputTokens, firstContentNs, lastContentNs = NaN } of begun) {
+      const times = tokenTimes === undefined ? undefined : chunkTimesNs(tokenTimes);
+      expect(times?.length).toBe(outputTokens);
+      expect(times?.[0]).toBe(firstContentNs);
+      expect(times?.at(-1)).toBeLessThanOrEqual(lastContentNs);
+    }
+    const last = begun.filter(({ tokenTimes, lastContentNs }) => {
+      return tokenTimes !== undefined && chunkTimesNs(tokenTimes)?.at(-1) === lastContentNs;
+    });
+    expect(last.length).toBeGreaterThan(0);
+  });
+
   it("give up after a time, which frees the worker", () => {
     const patient = simulate();
     const result = simulate({}, { timeoutNs: 1.2 * NS_PER_SECOND });
