@@ -50,7 +50,9 @@ export async function runExperiment(request: RunRequest): Promise<RunOutcome> {
   const { setting, target, out, fresh, say } = request;
   const cells = cellsOf(setting.experiment);
   const open = (at: string): Promise<ResultsFolder> => ResultsFolder.open(at, identityOf(request), fresh);
-  const folder = out === undefined ? undefined : await writingTo(`--out ${out}`, () => open(out));
+  const writing = <Written>(write: () => Promise<Written>): Promise<Written> =>
+    out === undefined ? write() : writingTo(`--out ${out}`, write);
+  const folder = out === undefined ? undefined : await writing(() => open(out));
   const finished: FinishedCell[] = [...(folder?.finished ?? [])];
   const resumed = finished.length;
   if (resumed > 0) say(`${resumed} of ${cells.length} cells were finished before; going on with the rest`);
@@ -66,16 +68,17 @@ export async function runExperiment(request: RunRequest): Promise<RunOutcome> {
   const onFinished = async (cell: FinishedCell): Promise<void> => {
     finished.push(cell);
     progress.finished(cell.result.id);
-    await folder?.add(cell);
+    await writing(async () => folder?.add(cell));
   };
   let refused: RefusedArms = new Map();
+  let isOver = false;
   try {
     const { signal } = interrupt;
     if (target === undefined) {
       const jobs: JobSetting = { ...setting, cells, missing, recordsFolder: folder?.partsFolder };
       const thread = new URL("./cell-thread.js", import.meta.url);
       const work = { thread, setting: jobs, jobs: missing.length, run: runCellJob };
-      await runJobs(work, request.threads, { signal, finished: onFinished });
+      await writing(() => runJobs(work, request.threads, { signal, finished: onFinished }));
     } else {
       refused = await runLiveCells({
         experiment: setting.experiment,
@@ -90,10 +93,14 @@ export async function runExperiment(request: RunRequest): Promise<RunOutcome> {
         onFrame: (frame) => folder?.describe(frame),
       });
     }
+    isOver = true;
   } finally {
     for (const name of signals) process.off(name, handler);
     progress.end();
-    await folder?.close(finished.length === cells.length);
+    await writing(async () => folder?.close(finished.length === cells.length));
+    if (!isOver && out !== undefined && finished.length > 0) {
+      say(`${finished.length} of ${cells.length} cells are kept in ${out}; the same command goes on with the rest`);
+    }
   }
   finished.sort((a, b) => a.index - b.index);
   return {

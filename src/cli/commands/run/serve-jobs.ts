@@ -1,9 +1,8 @@
 import { parentPort } from "node:worker_threads";
+import { describeFailure, type ThreadFailure } from "./thread-failure.ts";
 
 /** What a thread says of a job. */
-export type ThreadAnswer<Answer> =
-  | { readonly finished: Answer }
-  | { readonly failure: { readonly message: string; readonly stack: string | undefined } };
+export type ThreadAnswer<Answer> = { readonly finished: Answer } | { readonly failure: ThreadFailure };
 
 /** Makes this thread one of a pool's: it is told a number, and answers with what came of that job. */
 export function serveJobs(run: (index: number) => unknown): void {
@@ -15,11 +14,7 @@ async function answer(run: () => unknown): Promise<void> {
   try {
     message = { finished: await run() };
   } catch (error) {
-    const failure =
-      error instanceof Error
-        ? { message: error.message, stack: error.stack }
-        : { message: String(error), stack: undefined };
-    message = { failure };
+    message = { failure: describeFailure(error) };
   }
   parentPort?.postMessage(message, []);
 }

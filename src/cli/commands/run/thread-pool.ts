@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import { WarmpathError } from "../../../core/errors.ts";
 import type { ThreadAnswer } from "./serve-jobs.ts";
+import { endOfThread, failureOf } from "./thread-failure.ts";
 
 /** Sources that are run as they are, without a build, have no file that a thread could load. */
 const CAN_START_THREADS = import.meta.url.endsWith(".js");
@@ -33,7 +33,10 @@ export async function runJobs<Setting, Answer>(
   const takeNext = (): number | undefined => (watch.signal.aborted || next >= work.jobs ? undefined : next++);
   const failure = new AbortController();
   const lanes = Array.from({ length: count }, () => runLane(work, takeNext, watch, failure));
-  await Promise.all(lanes);
+  // All of them: whoever keeps what is finished must not be told that it is over while others still bring something.
+  const ends = await Promise.allSettled(lanes);
+  const failed = ends.find((end) => end.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
 }
 
 async function runHere<Setting, Answer>(work: PoolWork<Setting, Answer>, watch: PoolWatch<Answer>): Promise<void> {
@@ -55,11 +58,13 @@ async function runLane<Setting, Answer>(
   const stop = AbortSignal.any([watch.signal, failure.signal]);
   const halt = (): void => void thread.terminate();
   stop.addEventListener("abort", halt);
+  const ended = endOf(thread, stop);
   try {
     for (let index = takeNext(); index !== undefined && !stop.aborted; index = takeNext()) {
       thread.postMessage(index, []);
-      const answer = await nextAnswer(thread);
+      const answer = await Promise.race([nextAnswer(thread), ended]);
       if (answer === undefined) break;
+      if ("failure" in answer) throw failureOf(answer.failure);
       // What a thread says is what the same job says here.
       await watch.finished(answer.finished as Answer);
     }
@@ -68,35 +73,22 @@ async function runLane<Setting, Answer>(
     throw error;
   } finally {
     stop.removeEventListener("abort", halt);
+    ended.catch(() => {});
     await thread.terminate();
   }
 }
 
-/** The next answer of a thread; undefined if it was ended before it gave one. */
-function nextAnswer(thread: Worker): Promise<{ readonly finished: unknown } | undefined> {
-  return new Promise((resolve, reject) => {
-    const settle = (settled: () => void): void => {
-      thread.off("message", onMessage).off("error", onError).off("exit", onExit);
-      settled();
-    };
-    const onMessage = (answer: ThreadAnswer<unknown>): void => {
-      if ("finished" in answer) settle(() => resolve(answer));
-      else settle(() => reject(failureOf(answer.failure)));
-    };
-    const onError = (error: Error): void => settle(() => reject(error));
-    const onExit = (): void => settle(() => resolve(undefined));
-    thread.on("message", onMessage).on("error", onError).on("exit", onExit);
-  });
+function nextAnswer(thread: Worker): Promise<ThreadAnswer<unknown>> {
+  return new Promise((resolve) => thread.once("message", resolve));
 }
 
-function failureOf({
-  message,
-  stack,
-}: {
-  readonly message: string;
-  readonly stack: string | undefined;
-}): WarmpathError {
-  const error = new WarmpathError("WP_INVALID_STATE", message);
-  if (stack !== undefined) error.stack = stack;
-  return error;
+/** Resolves when a thread was told to stop; rejects when it ends by itself, which loses the job it was at. */
+function endOf(thread: Worker, stop: AbortSignal): Promise<undefined> {
+  return new Promise((resolve, reject) => {
+    thread.on("error", (error) => reject(endOfThread(error)));
+    thread.on("exit", (code) => {
+      if (stop.aborted) resolve(undefined);
+      else reject(endOfThread(new Error(`exit code ${code}`)));
+    });
+  });
 }
