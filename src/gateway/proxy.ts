@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
 import type { Upstream } from "../planes/request/types.ts";
-import { joinBytes, jsonOf } from "../wire/body.ts";
+import { jsonOf } from "../wire/body.ts";
+import { BodyPieces } from "../wire/body-pieces.ts";
 import { type TokenUsage, usageOf } from "../wire/openai-usage.ts";
 import { SseScanner, type SseScannerOptions } from "../wire/sse.ts";
 import type { LentBody } from "./lent-body.ts";
@@ -60,8 +61,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: IncomingHttpHeaders = {};
   #isStream = false;
-  #chunks: Uint8Array[] = [];
-  #length = 0;
+  readonly #pieces = new BodyPieces();
   #isOver = false;
   #lingering: NodeJS.Timeout | undefined;
 
@@ -104,9 +104,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#isOver) return;
     if (!this.#isStream) {
-      this.#chunks.push(chunk);
-      this.#length += chunk.length;
-      if (this.#length > LONGEST_WHOLE_BYTES) this.#giveUp(controller, "the answer has no end");
+      this.#pieces.add(chunk);
+      if (this.#pieces.length > LONGEST_WHOLE_BYTES) this.#giveUp(controller, "the answer has no end");
       return;
     }
     const scanner = this.#scanner;
@@ -127,7 +126,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isStream) this.#endStream();
     else {
       this.#isOver = true;
-      const body = joinBytes(this.#chunks, this.#length);
+      const body = this.#pieces.join();
       const usage = this.#status < 300 ? usageOf(jsonOf(body)) : undefined;
       this.#listener.whole({ status: this.#status, headers: this.#headers, body, usage });
     }
@@ -156,7 +155,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #giveUp(controller: Dispatcher.DispatchController, reason: string): void {
     this.#isOver = true;
-    this.#chunks = [];
+    this.#pieces.clear();
     const error = new AnswerTooLong(reason);
     controller.abort(error);
     this.#listener.failed(error);

@@ -29,6 +29,11 @@ describe("a body", () => {
     expect(await pauses(2 * MEGABYTE, 1024)).toBeLessThanOrEqual(16);
   });
 
+  it("in very many pieces lets others go for each of them, however few bytes it has", async () => {
+    expect(await pauses(20_000, 1)).toBeGreaterThanOrEqual(1);
+    expect(await pauses(2_000, 1)).toBe(0);
+  });
+
   it("of more than the limit is not read on", async () => {
     expect(await readBody(arriving(5 * MEGABYTE, 64 * 1024), 4 * MEGABYTE)).toEqual({ kind: "too-large" });
   });

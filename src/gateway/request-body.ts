@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { joinBytes } from "../wire/body.ts";
+import { BodyPieces } from "../wire/body-pieces.ts";
 import { BytesInTurn } from "./bytes-in-turn.ts";
 
 /** What became of reading a body. */
@@ -22,27 +22,25 @@ export function isTooLarge(request: IncomingMessage, maxBytes: number): boolean 
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<ReadBody> {
   if (isTooLarge(request, maxBytes)) return Promise.resolve({ kind: "too-large" });
   return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let length = 0;
+    const pieces = new BodyPieces();
     const turns = new BytesInTurn(request);
     let tell: ((read: ReadBody) => void) | undefined = resolve;
     // A request lives as long as its answer, and its listeners with it: they must not hold the body, nor the promise of it.
     const settle = (read: ReadBody): void => {
-      chunks.length = 0;
+      pieces.clear();
       tell?.(read);
       tell = undefined;
     };
     request.on("data", (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > maxBytes) {
+      if (pieces.length + chunk.length > maxBytes) {
         request.pause();
         settle({ kind: "too-large" });
         return;
       }
-      chunks.push(chunk);
+      pieces.add(chunk);
       turns.took(chunk.length);
     });
-    request.on("end", () => settle({ kind: "read", bytes: joinBytes(chunks, length) }));
+    request.on("end", () => settle({ kind: "read", bytes: pieces.join() }));
     request.on("close", () => settle({ kind: "gone" }));
     request.on("error", () => settle({ kind: "gone" }));
   });
