@@ -2,7 +2,7 @@ import { ByteBpe } from "./bpe/byte-bpe.ts";
 import type { BpeDefinition } from "./bpe/definition.ts";
 import { ChatTemplate, type ChatTemplateSource } from "./template/chat-template.ts";
 import { type Outline, PassageTokenizer, joinTokens } from "./passages.ts";
-import type { ChatPrompt, PromptTokenizer, TokenizerPrompt } from "./types.ts";
+import type { ChatPrompt, PromptTokenizer, TokenizerPrompt, WrittenPrompt } from "./types.ts";
 
 export interface ModelTokenizerOptions {
   readonly definition: BpeDefinition;
@@ -17,8 +17,6 @@ export interface PromptOutline extends Outline {
   /** Whether it is text with the model's own frame around it, which chats have from their template. */
   readonly isFramed: boolean;
 }
-
-type WrittenPrompt = Exclude<TokenizerPrompt, { kind: "tokens" }>;
 
 /** Tokens as the engine of a model makes them: its chat template, its vocabulary. */
 export class ModelTokenizer implements PromptTokenizer {

@@ -27,6 +27,9 @@ export type TokenizerPrompt =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "tokens"; readonly tokens: Uint32Array };
 
+/** What is yet to be written and tokenized. */
+export type WrittenPrompt = Exclude<TokenizerPrompt, { kind: "tokens" }>;
+
 /** Turns prompts into the tokens that an engine caches; gateway and engine must agree on every one of them. */
 export interface PromptTokenizer {
   encode(prompt: TokenizerPrompt): Uint32Array;

@@ -43,12 +43,12 @@ export function encodeReply(head: ReplyHead, text: string, reason: FinishReason,
 
 /** The answer to `GET /v1/models`. */
 export function encodeModels(models: readonly string[]): string {
-  return JSON.stringify({ object: "list", data: models.map(model) });
+  return JSON.stringify({ object: "list", data: models.map(modelCard) });
 }
 
 /** The answer to `GET /v1/models/ID`. */
 export function encodeModel(id: string): string {
-  return JSON.stringify(model(id));
+  return JSON.stringify(modelCard(id));
 }
 
 /** An error in OpenAI's shape; `type` is its class, `code` names the case, `details` are ours. */
@@ -66,7 +66,7 @@ export function encodeError(error: ErrorFields): string {
   return JSON.stringify({ error: { message, type, param: param ?? null, code, ...(details && { details }) } });
 }
 
-function model(id: string): object {
+function modelCard(id: string): object {
   return { id, object: "model", created: 0, owned_by: "warmpath" };
 }
 

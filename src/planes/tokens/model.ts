@@ -1,6 +1,6 @@
+import { isLongPrompt } from "../../tokenizer/long-prompt.ts";
 import { ModelTokenizer, type ModelTokenizerOptions } from "../../tokenizer/model-tokenizer.ts";
-import type { TokenizerPrompt } from "../../tokenizer/types.ts";
-import { type WrittenPrompt, isLongPrompt } from "./long-prompt.ts";
+import type { TokenizerPrompt, WrittenPrompt } from "../../tokenizer/types.ts";
 import { TokenizerThread } from "./model/thread.ts";
 import type { PromptTokens, TokenCounts } from "./types.ts";
 

@@ -1,8 +1,8 @@
 import { Pool } from "undici";
 import { ChatTemplate, type ChatTemplateSource } from "../../tokenizer/template/chat-template.ts";
+import { isLongPrompt } from "../../tokenizer/long-prompt.ts";
 import { TextChunkTokenizer } from "../../tokenizer/text-chunk-tokenizer.ts";
 import type { TokenizerPrompt } from "../../tokenizer/types.ts";
-import { isLongPrompt } from "./long-prompt.ts";
 import type { PromptTokens, TokenCounts } from "./types.ts";
 
 /** Whose `/tokenize` it is: vLLM's takes chats, SGLang's only texts. */

@@ -2,7 +2,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { ByteBpe } from "../../../tokenizer/bpe/byte-bpe.ts";
 import { ModelTokenizer, type ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
-import type { WrittenPrompt } from "../long-prompt.ts";
+import type { WrittenPrompt } from "../../../tokenizer/types.ts";
 
 /** Passages of a text, or a whole prompt, as JSON: a text is handed over faster than many small objects. */
 export type ThreadJob = { readonly id: number } & (

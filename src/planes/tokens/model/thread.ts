@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { WarmpathError } from "../../../core/errors.ts";
 import type { ModelTokenizerOptions } from "../../../tokenizer/model-tokenizer.ts";
-import type { WrittenPrompt } from "../long-prompt.ts";
+import type { WrittenPrompt } from "../../../tokenizer/types.ts";
 import type { ThreadAnswer, ThreadJob } from "./thread-entry.ts";
 
 /** What a thread loads; there is such a file once the package is built. */

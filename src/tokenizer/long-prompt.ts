@@ -1,7 +1,4 @@
-import type { TokenizerPrompt } from "../../tokenizer/types.ts";
-
-/** Prompts that are to be written and tokenized. */
-export type WrittenPrompt = Exclude<TokenizerPrompt, { kind: "tokens" }>;
+import type { WrittenPrompt } from "./types.ts";
 
 /** Longer text takes long to be looked through, though nothing in it be new. */
 const MOST_CHARS = 1_000_000;

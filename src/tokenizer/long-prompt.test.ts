@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ChatMessage, ChatPrompt } from "../../tokenizer/types.ts";
+import type { ChatMessage, ChatPrompt } from "./types.ts";
 import { isLongPrompt } from "./long-prompt.ts";
 
 const message: ChatMessage = { role: "user", content: "" };
