@@ -52,6 +52,9 @@ const SHORT_BYTES = 16 * 1024;
 /** The headers of a worker's answer that concern the client too. */
 const PASSED_BACK: readonly string[] = ["content-type", "x-request-id", "retry-after", "retry-after-ms"];
 
+/** What no header may hold, and what only another carrier than HTTP could bring in one. */
+const UNWRITABLE = /[^\t\x20-\x7e\x80-\xff]/;
+
 /**
  * One client's request from its offer to its end: goes where the decider places it, passes the answer on, and reports the
  * one end it has. As long as nothing has reached the client, a failure may be tried again elsewhere; afterwards only a
@@ -389,7 +392,7 @@ function passedBack(headers: IncomingHttpHeaders): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const name of PASSED_BACK) {
     const [value] = [headers[name]].flat();
-    if (value !== undefined) kept[name] = value;
+    if (value !== undefined && !UNWRITABLE.test(value)) kept[name] = value;
   }
   return kept;
 }

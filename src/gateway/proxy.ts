@@ -95,7 +95,12 @@ export class Attempt implements Dispatcher.DispatchHandler {
     else this.#listener.sent();
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Whatever carries an answer may carry one that HTTP has no words for.
+    if (!(status >= 100 && status <= 999)) {
+      this.#giveUp(controller, Object.assign(new Error(`its answer has the status ${status}`), { code: "EPROTO" }));
+      return;
+    }
     this.#status = status;
     this.#headers = headers;
     this.#isStream = status === 200 && isEventStream(headers["content-type"]);
@@ -105,14 +110,15 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     if (!this.#isStream) {
       this.#pieces.add(chunk);
-      if (this.#pieces.length > LONGEST_WHOLE_BYTES) this.#giveUp(controller, "the answer has no end");
+      if (this.#pieces.length > LONGEST_WHOLE_BYTES)
+        this.#giveUp(controller, new AnswerTooLong("the answer has no end"));
       return;
     }
     const scanner = this.#scanner;
     const before = scanner.contentEvents;
     const events = scanner.relay(chunk);
     if (scanner.rest.length > LONGEST_EVENT_BYTES) {
-      this.#giveUp(controller, "an event of the stream has no end");
+      this.#giveUp(controller, new AnswerTooLong("an event of the stream has no end"));
       return;
     }
     if (events.length === 0) return;
@@ -153,10 +159,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#listener.streamEnded(this.#scanner);
   }
 
-  #giveUp(controller: Dispatcher.DispatchController, reason: string): void {
+  #giveUp(controller: Dispatcher.DispatchController, error: Error): void {
     this.#isOver = true;
     this.#pieces.clear();
-    const error = new AnswerTooLong(reason);
     controller.abort(error);
     this.#listener.failed(error);
   }

@@ -223,6 +223,8 @@ export class Gateway {
     else if (path.startsWith(MODEL_PATH)) this.#answerModel(response, path.slice(MODEL_PATH.length));
     else {
       const text = await decider.metricsText();
+      // A client that breaks off inside a body has been told so meanwhile.
+      if (response.headersSent) return;
       response.writeHead(200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" }).end(text);
     }
   }

@@ -7,6 +7,7 @@ test.each([
   ["UND_ERR_CONNECT_TIMEOUT", "connect"],
   ["ECONNRESET", "reset"],
   [undefined, "reset"],
+  ["EPROTO", "stream-error"],
   ["HPE_INVALID_CONSTANT", "stream-error"],
   ["UND_ERR_HEADERS_OVERFLOW", "stream-error"],
 ] as const)("an error of code %s is taken as %s", (code, fault) => {

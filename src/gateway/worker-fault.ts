@@ -13,6 +13,7 @@ const CONNECT_CODES: ReadonlySet<string> = new Set([
 
 /** Codes of answers that cannot be read. Whoever gives them is there. */
 const ANSWER_CODES: ReadonlySet<string> = new Set([
+  "EPROTO",
   "UND_ERR_HEADERS_OVERFLOW",
   "UND_ERR_RES_CONTENT_LENGTH_MISMATCH",
   "UND_ERR_RES_EXCEEDED_MAX_SIZE",
