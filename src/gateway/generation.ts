@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { fullBlocks, sequenceHashes } from "../core/hash.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
+import { isLongPrompt } from "../tokenizer/long-prompt.ts";
 import { jsonOf } from "../wire/body.ts";
 import {
   type GenerationKind,
@@ -44,8 +45,11 @@ const PASSED_ON: readonly string[] = ["content-type", "accept", "traceparent", "
 export type Preparation =
   | {
       readonly prepared: PreparedRequest;
-      /** Begins to hear the answer; it keeps the whole body, so it is kept only by who needs it. */
-      readonly hearing: () => HeardAnswer;
+      /**
+       * Begins to hear the answer; it keeps the whole body, so it is kept only by who needs it. Undefined where the answer's tokens
+       * would not be there in time.
+       */
+      readonly hearing: (() => HeardAnswer) | undefined;
       readonly refusal?: undefined;
     }
   | { readonly prepared?: undefined; readonly refusal: GatewayErrorCode | "gone" };
@@ -113,7 +117,8 @@ export class Generation {
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
     const answered = this.#answeredPrompt(wanted, salted.body);
     const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
-    const hearing = (): HeardAnswer => new HeardAnswer(answered, offered);
+    const isHeard = wanted.prompt.kind !== "tokens" && !isLongPrompt(wanted.prompt);
+    const hearing = isHeard ? (): HeardAnswer => new HeardAnswer(answered, offered) : undefined;
     if (!isContinued) return { prepared, hearing };
     return { prepared: { ...prepared, continuity: new StreamContinuity({ ...answered, asksUsage }) }, hearing };
   }

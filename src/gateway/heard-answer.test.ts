@@ -7,6 +7,7 @@ import { Router } from "../core/router.ts";
 import { MemoryEventPlane } from "../planes/event/memory.ts";
 import type { EventPlane } from "../planes/event/types.ts";
 import { InlineTokens } from "../planes/tokens/inline.ts";
+import type { PromptTokens } from "../planes/tokens/types.ts";
 import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
 import { SSE_DONE, SseScanner, sseEvent } from "../wire/sse.ts";
 import { HeardAnswer } from "./heard-answer.ts";
@@ -151,12 +152,16 @@ function silentEvents(): EventPlane {
   return plane;
 }
 
-async function gatewayWith(script: Script, events?: EventPlane): Promise<{ url: string; router: Router }> {
+async function gatewayWith(
+  script: Script,
+  events?: EventPlane,
+  tokens: Pick<PromptTokens, "tokensOf"> = TOKENS,
+): Promise<{ url: string; router: Router }> {
   const worker = await scriptedWorker(script);
   const router = new Router(createPolicy("kv-cost"), { blockTokens: BLOCK_TOKENS, maxReplicas: 2, maxBlocks: 1024 });
   const decider = new LocalDecider({ router, ...(events !== undefined && { events: () => events }) });
   decider.fleet.appeared({ name: "worker-1", url: worker.url });
-  const gateway = new Gateway({ decider, blockTokens: BLOCK_TOKENS, tokens: TOKENS });
+  const gateway = new Gateway({ decider, blockTokens: BLOCK_TOKENS, tokens });
   open.push(worker, { close: () => decider.close() }, { close: () => gateway.close(0) });
   return { url: await gateway.listen(), router };
 }
@@ -195,6 +200,20 @@ describe("the next turn of a conversation", () => {
     expect(ofBoth).toBeGreaterThan(ofPrompt);
     expect(await predictedAfter(streams, true)).toBe(ofBoth);
     expect(await predictedAfter(answersWhole, false)).toBe(ofBoth);
+  });
+
+  test("is not made tokens of beforehand where that takes long", async () => {
+    const prompts: number[] = [];
+    const counted: Pick<PromptTokens, "tokensOf"> = {
+      tokensOf: (prompt) => {
+        if (prompt.kind === "chat") prompts.push(prompt.messages.length);
+        return TOKENS.tokensOf(prompt);
+      },
+    };
+    const { url } = await gatewayWith(streams, undefined, counted);
+    await ask(url, [QUESTION], true);
+    await ask(url, Array(1000).fill(QUESTION) as object[], true);
+    expect(prompts).toEqual([1, 2, 1000]);
   });
 
   test("is left to the events of a worker that sends them", async () => {
