@@ -186,6 +186,7 @@ describe("the question", () => {
     ["a path that is not there", 404, "{}"],
     ["no JSON", 200, "<html>"],
     ["no worker", 200, '{"url": 3}'],
+    ["a page without an end", 200, `{"url":"http://a:1","more":"${"x".repeat(70_000)}"}`],
   ])("is answered by other engines with %s", async (_, status, body) => {
     expect(await answered((__, response) => response.writeHead(status).end(body))).toEqual({ kind: "foreign" });
   });

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { type ServerResponse, createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ReportedLoad } from "../../core/load/load-description.ts";
@@ -77,5 +77,21 @@ test("an engine that does not answer as it should is told of once, until it does
   expect((await all.next()).value).toBe("1 2 0");
   answer = { status: 200, text: "go_goroutines 4" };
   expect(await nextAfter(all, "1 2 0")).toBe("/metrics: no metrics of an engine that is known");
+  await all.return(undefined);
+});
+
+test("gives up an answer that has no end, and says so", async () => {
+  const endless = "x".repeat(1024 * 1024);
+  server.removeAllListeners("request");
+  server.on("request", (_, response: ServerResponse) => {
+    response.on("error", () => undefined);
+    const write = (): void => {
+      while (!response.destroyed && response.write(endless));
+    };
+    response.on("drain", write);
+    write();
+  });
+  const all = said();
+  expect((await all.next()).value).toBe("/metrics: answered with more than 16777216 bytes");
   await all.return(undefined);
 });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { Agent, request } from "undici";
+import { textWithin } from "../../wire/body-text.ts";
 import { engineLoadOf } from "../../wire/prometheus-text.ts";
 import type { LoadListener, LoadPlane, LoadWatch } from "./types.ts";
 
@@ -10,6 +11,8 @@ export interface PrometheusLoadOptions {
 }
 
 const DEFAULT_ANSWER_MS = 2000;
+/** Engines have some hundred kilobytes of metrics; what never ends is none. */
+const MOST_BYTES = 16 * 1024 * 1024;
 
 /** Reads vLLM's and SGLang's load from their `/metrics`. */
 export class PrometheusLoad implements LoadPlane {
@@ -64,7 +67,8 @@ export class PrometheusLoad implements LoadPlane {
   ): Promise<string | undefined> {
     try {
       const { statusCode, body } = await request(url, { dispatcher: this.#agent, signal });
-      const text = await body.text();
+      const text = await textWithin(body, MOST_BYTES);
+      if (text === undefined) return `answered with more than ${MOST_BYTES} bytes`;
       if (statusCode !== 200) return `answered with ${statusCode}`;
       const load = engineLoadOf(text, dpRank);
       if (load === undefined) return "no metrics of an engine that is known";

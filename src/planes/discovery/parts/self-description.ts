@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { z } from "zod";
+import { textWithin } from "../../../wire/body-text.ts";
 import { announcedWorker } from "./worker-schema.ts";
 import type { DiscoveredWorker } from "../types.ts";
 
@@ -19,19 +20,20 @@ export type Introduction =
   | { readonly kind: "foreign" | "unreachable" };
 
 const ANSWER_MS = 1000;
+const MOST_BYTES = 64 * 1024;
 const spoken = z.object({ tokenizer: z.string().optional() });
 
 /** Asks a worker what it is. */
 export async function askForDescription(url: string, answerMs: number = ANSWER_MS): Promise<Introduction> {
-  let text: string;
+  let text: string | undefined;
   try {
     const answer = await request(new URL(SELF_DESCRIPTION_PATH, url), {
       headersTimeout: answerMs,
       bodyTimeout: answerMs,
       signal: AbortSignal.timeout(answerMs),
     });
-    text = await answer.body.text();
-    if (answer.statusCode !== 200) return { kind: "foreign" };
+    text = await textWithin(answer.body, MOST_BYTES);
+    if (text === undefined || answer.statusCode !== 200) return { kind: "foreign" };
   } catch {
     return { kind: "unreachable" };
   }

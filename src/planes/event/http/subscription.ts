@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Agent, request } from "undici";
+import { textWithin } from "../../../wire/body-text.ts";
 import { EventStreamReader, type StreamEvent } from "../../../wire/kv-events/event-stream.ts";
 import {
   decodeKvEvents,
@@ -19,6 +20,9 @@ export interface HttpSubscriptionOptions {
   readonly reconnectMs: number;
   readonly tally: Tally;
 }
+
+/** The state of ten million blocks; what never ends is none. */
+const MOST_BYTES = 384 * 1024 * 1024;
 
 /** One worker's event stream, taken up again where it was lost. */
 export class HttpSubscription implements EventSubscription {
@@ -90,7 +94,8 @@ export class HttpSubscription implements EventSubscription {
     const { url, agent } = this.#options;
     try {
       const { statusCode, body } = await request(url + path, { dispatcher: agent, signal: this.#closing.signal });
-      return { status: statusCode, text: await body.text() };
+      const text = await textWithin(body, MOST_BYTES);
+      return text === undefined ? undefined : { status: statusCode, text };
     } catch {
       return undefined;
     }

@@ -1,5 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Agent, request } from "undici";
+import { textWithin } from "../../../wire/body-text.ts";
+
+/** Far more than an engine's buffer of events; what never ends is none. */
+const MOST_BYTES = 256 * 1024 * 1024;
 
 /** What all engines of a plane have told. */
 export interface Tally {
@@ -64,7 +68,7 @@ export class EnginePoll {
         dispatcher: agent,
         signal: this.#closing.signal,
       });
-      const text = await body.text();
+      const text = await textWithin(body, MOST_BYTES);
       if (this.#isAway) tally.reconnects++;
       this.#isAway = false;
       return statusCode === 200 ? text : undefined;
