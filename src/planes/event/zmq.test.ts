@@ -168,6 +168,21 @@ describe("the event plane over ZMQ", () => {
       expect(plane.counts.undecodable).toBe(3);
     });
 
+    test("tells the age of messages, but of those whose clock says nothing", async () => {
+      const ages: number[] = [];
+      const hearing = Object.assign(new Hearing(plane), { lag: (ageMs: number) => ages.push(ageMs) });
+      hearing.subscription = plane.subscribe("a", hearing, { url: engine.lastEndpoint ?? "" });
+      await engine.receive();
+      const times = [Number.NaN, -1e308, 0, Infinity, Date.now() / 1000];
+      for (const [sequence, timestampSeconds] of times.entries()) {
+        const head = { timestampSeconds, dpRank: 0, blockTokens: BLOCK_TOKENS };
+        await engine.send(["", sequenceFrame(sequence), encodeEngineBatch(head, [{ change: cleared(0) }])]);
+      }
+      await hearing.until("event 4");
+      expect(ages).toEqual([expect.any(Number)]);
+      expect(ages[0]).toBeLessThan(60_000);
+    });
+
     test("hears its topic alone", async () => {
       const hearing = listenTo(engine.lastEndpoint ?? "", undefined, "kv");
       await engine.receive();

@@ -26,6 +26,10 @@ describe("an engine's lives", () => {
     expect(livesOf([7, 1], [7, 2])).toEqual(["life-1", "life-2"]);
   });
 
+  test("do not change for a message whose time is none", () => {
+    expect(livesOf([7, 1], [3, Number.NaN], [8, 2])).toEqual(["life-1", "life-1", "life-1"]);
+  });
+
   test("do not change when a message comes twice or late", () => {
     expect(livesOf([7, 1], [7, 1], [6, 0], [8, 2])).toEqual(["life-1", "life-1", "life-1", "life-1"]);
   });

@@ -31,8 +31,8 @@ export class EngineLife {
       this.#last = message;
       return;
     }
-    // What was sent again may overtake what is still on its way, and is then newer.
-    if (message.timestampSeconds <= last.timestampSeconds) return;
+    // What was sent again may overtake what is still on its way, and is then newer. A time that is none shows nothing.
+    if (!(message.timestampSeconds > last.timestampSeconds)) return;
     this.begin();
     this.#last = message;
   }

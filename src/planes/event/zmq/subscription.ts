@@ -108,7 +108,9 @@ export class ZmqSubscription implements EventSubscription {
     for await (const [, sequenceBytes, payload] of this.#socket) {
       const message = this.#decoded(sequenceOf(sequenceBytes), payload);
       if (message === undefined || this.#isClosed) continue;
-      this.#options.listener.lag?.(Math.max(0, Date.now() - 1000 * message.timestampSeconds));
+      const ageMs = Date.now() - 1000 * message.timestampSeconds;
+      // A clock that was never set, or none at all, says nothing of how long the message took.
+      if (message.timestampSeconds > 0 && Number.isFinite(ageMs)) this.#options.listener.lag?.(Math.max(0, ageMs));
       if (this.#unsettled === 0) this.#hear(message);
       else this.#held.push(message);
     }
