@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { hashBlocks, NO_IDENTITY } from "../../src/core/hash.ts";
 import { EventFeed, type FeedRequest } from "../../src/core/kv-index/event-feed.ts";
 import type { KvEvent, ReplicaSnapshot } from "../../src/core/kv-index/types.ts";
@@ -224,6 +224,14 @@ export function describeEventPlaneContract(subject: EventPlaneUnderTest): void {
       expect(late.heard).toEqual([...told, "caught up"]);
       cache.grow(worker.publisher);
       await late.until("event 3");
+    });
+
+    test("keeps nothing of a subscription that was closed", async () => {
+      const subscription = await listen(new NotingListener());
+      await subscription.close();
+      const close = vi.spyOn(subscription, "close");
+      await plane.close();
+      expect(close).not.toHaveBeenCalled();
     });
 
     test("sends a range again while it is kept, and says so when it is not", async () => {

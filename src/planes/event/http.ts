@@ -41,7 +41,8 @@ export class HttpEventPlane implements EventPlane {
     if (address === undefined) {
       throw new WarmpathError("WP_INVALID_INPUT", `${replica} has no URL to hear its events from`);
     }
-    const subscription = new HttpSubscription({
+    const subscription: HttpSubscription = new HttpSubscription({
+      closed: () => this.#subscriptions.delete(subscription),
       listener,
       url: address.url.replace(/\/+$/, ""),
       agent: this.#agent,

@@ -58,7 +58,8 @@ export class NatsEventPlane implements EventPlane {
   /** A worker publishes under its own name; where the gateway has another for it, `topic` says which. */
   subscribe(replica: string, listener: EventListener, address?: EventAddress): EventSubscription {
     const { link, answerMs = DEFAULT_ANSWER_MS } = this.#options;
-    const subscription = new NatsSubscription({
+    const subscription: NatsSubscription = new NatsSubscription({
+      closed: () => this.#subscriptions.delete(subscription),
       link,
       jetstream: this.#jetstream,
       listener,

@@ -50,8 +50,9 @@ export class ZmqEventPlane implements EventPlane {
       throw new WarmpathError("WP_INVALID_INPUT", `${replica} has no endpoint to hear its events from`);
     }
     const { url, replayUrl, topic = "", dpRank = 0 } = address;
-    const subscription = new ZmqSubscription({
+    const subscription: ZmqSubscription = new ZmqSubscription({
       zmq: this.#zmq,
+      closed: () => this.#subscriptions.delete(subscription),
       listener,
       endpoint: endpointOfRank(url, dpRank),
       replayUrl,

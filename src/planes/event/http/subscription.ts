@@ -14,6 +14,8 @@ import { Latch } from "../parts/latch.ts";
 import type { EventListener, EventSubscription } from "../types.ts";
 
 export interface HttpSubscriptionOptions {
+  /** Nobody listens any more. */
+  readonly closed: () => void;
   readonly listener: EventListener;
   readonly url: string;
   readonly agent: Agent;
@@ -52,6 +54,7 @@ export class HttpSubscription implements EventSubscription {
   }
 
   async close(): Promise<void> {
+    this.#options.closed();
     this.#closing.abort();
     this.#connected.open();
     await this.#reading;

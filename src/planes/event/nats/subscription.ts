@@ -17,6 +17,8 @@ import type { EventListener, EventSubscription } from "../types.ts";
 import { keptEvents } from "./kept-events.ts";
 
 export interface NatsSubscriptionOptions {
+  /** Nobody listens any more. */
+  readonly closed: () => void;
   readonly link: NatsLink;
   readonly jetstream: typeof JetStream;
   readonly listener: EventListener;
@@ -59,6 +61,7 @@ export class NatsSubscription implements EventSubscription {
   }
 
   close(): Promise<void> {
+    this.#options.closed();
     this.#closing.abort();
     this.#stopWatching();
     this.#subscribed.open();

@@ -18,6 +18,8 @@ export interface Tally {
 
 export interface ZmqSubscriptionOptions {
   readonly zmq: typeof Zmq;
+  /** Nobody listens any more. */
+  readonly closed: () => void;
   readonly listener: EventListener;
   readonly endpoint: string;
   /** The first rank's endpoint that sends events again. */
@@ -87,6 +89,7 @@ export class ZmqSubscription implements EventSubscription {
   }
 
   async close(): Promise<void> {
+    this.#options.closed();
     this.#isClosed = true;
     this.#connected.open();
     this.#socket.close();
