@@ -72,6 +72,26 @@ describe("books of what peers have placed", () => {
     expect(router.load.size).toBe(1);
   });
 
+  test("a retry on a worker that is not known here is no longer where it was", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1", "a"), 0);
+    books.hear("other", placed("1", "nobody"), 1);
+    expect([router.load.size, books.inFlight("other")]).toEqual([0, 0]);
+  });
+
+  test("numbers beyond all reason leave the books as exact as they were", () => {
+    const { router, books } = fixture();
+    books.hear("other", placed("1"), 0);
+    const before = structuredClone(router.load.columns);
+    const { MAX_SAFE_INTEGER } = Number;
+    books.hear("mad", { ...placed("1"), promptTokens: MAX_SAFE_INTEGER, cachedTokens: 0 } as PeerNews, 1);
+    books.hear("mad", placed("2"), 1);
+    books.hear("mad", { kind: "grew", request: "2", tokens: MAX_SAFE_INTEGER }, 2);
+    books.hear("mad", { kind: "ended", request: "1" }, 3);
+    books.hear("mad", { kind: "ended", request: "2" }, 3);
+    expect(router.load.columns).toEqual(before);
+  });
+
   test("news of an end that was lost is made up for by what a peer says it still has", () => {
     const { router, books } = fixture();
     for (const request of ["1", "2", "3"]) books.hear("other", placed(request), 0);

@@ -22,6 +22,12 @@ export type PeerNews =
       readonly kept?: Uint32Array | undefined;
     };
 
+/**
+ * No model takes a prompt as long. Sums of larger numbers, and of their squares, would not be exact, and what was in them before
+ * would be lost when they are taken out again.
+ */
+const MOST_TOKENS = 2 ** 24;
+
 /** What of a router peers' requests are entered into. */
 type SharedBooks = Pick<Router, "load" | "index" | "fleet" | "indexState">;
 
@@ -70,7 +76,7 @@ export class PeerBooks {
     if (news.kind === "placed") this.#placed(id, requests, news, nowNs);
     else if (!requests.has(id)) return;
     else if (news.kind === "first-token") load.firstToken(nowNs, id);
-    else if (news.kind === "grew") load.grew(nowNs, id, news.tokens);
+    else if (news.kind === "grew") load.grew(nowNs, id, Math.min(news.tokens, MOST_TOKENS));
     else this.#ended(id, requests, nowNs, news.kept);
   }
 
@@ -89,9 +95,9 @@ export class PeerBooks {
   ): void {
     const { load, index, fleet } = this.#router;
     const replica = fleet.find(name);
-    if (replica === undefined) return;
     // A retry is placed again under the same name.
     if (requests.has(id)) this.#ended(id, requests, nowNs);
+    if (replica === undefined || promptTokens > MOST_TOKENS) return;
     load.reserve(nowNs, id, replica, promptTokens, Math.min(cachedTokens, promptTokens), sequence);
     index.expect(replica, sequence, sequence.length / 2, nowNs);
     requests.add(id);
