@@ -64,9 +64,9 @@ export class RemoteTokens implements PromptTokens {
 
   tokensOf(prompt: TokenizerPrompt): Uint32Array | Promise<Uint32Array> {
     if (prompt.kind === "tokens") return prompt.tokens;
-    const body = this.#bodyFor(prompt);
-    if (body === undefined || this.#nowMs() < this.#restsUntilMs) return this.#guessFor(prompt);
-    return this.#askOrGuess(prompt, body);
+    if (this.#nowMs() < this.#restsUntilMs) return this.#guessFor(prompt);
+    const body = jsonText(this.#bodyFor(prompt));
+    return body === undefined ? this.#guessFor(prompt) : this.#askOrGuess(prompt, body);
   }
 
   close(): Promise<void> {
@@ -77,7 +77,7 @@ export class RemoteTokens implements PromptTokens {
     return this.close();
   }
 
-  async #askOrGuess(prompt: Promptable, body: object): Promise<Uint32Array> {
+  async #askOrGuess(prompt: Promptable, body: string): Promise<Uint32Array> {
     try {
       const tokens = await this.#ask(body);
       if (tokens !== undefined) return tokens;
@@ -88,12 +88,12 @@ export class RemoteTokens implements PromptTokens {
   }
 
   /** The tokens; undefined where the engine will have nothing to do with this prompt, which says nothing about others. */
-  async #ask(body: object): Promise<Uint32Array | undefined> {
+  async #ask(body: string): Promise<Uint32Array | undefined> {
     const { statusCode, body: answer } = await this.#pool.request({
       method: "POST",
       path: this.#path,
       headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
+      body,
     });
     if (statusCode !== 200) {
       await answer.dump();
@@ -128,6 +128,15 @@ export class RemoteTokens implements PromptTokens {
   #guessFor(prompt: Promptable): Uint32Array {
     this.#guessed++;
     return this.#guess.encode(prompt);
+  }
+}
+
+/** As JSON; undefined where there is nothing to ask, or a client has nested it beyond all reason: that is not the engine's fault. */
+function jsonText(body: object | undefined): string | undefined {
+  try {
+    return JSON.stringify(body);
+  } catch {
+    return undefined;
   }
 }
 
