@@ -347,6 +347,22 @@ describe("a fleet kept in step with discovery", () => {
     expect(router.describeLoad(0).reported?.running).toBe(4);
   });
 
+  test("says once what is wrong with the one address of several ranks", () => {
+    const asked: LoadListener[] = [];
+    const load = {
+      watch: (_: string, listener: LoadListener) => {
+        asked.push(listener);
+        return { close: () => Promise.resolve() };
+      },
+    };
+    const problem = (message: string): number => heard.push(message);
+    const clock = { nowNs: () => nowNs };
+    const fleet = new FleetSync({ router, clock, carryOut: () => undefined, load: () => load, problem });
+    fleet.appeared({ ...WORKER, dpRanks: 2 });
+    for (const { problem: say } of asked) say?.("http://a/metrics: nobody answers");
+    expect([asked.length, heard]).toEqual([2, ["http://a/metrics: nobody answers"]]);
+  });
+
   test("counts pools in the router's blocks, whatever an engine counts them in", () => {
     const fleet = new FleetSync({ router, clock: { nowNs: () => nowNs }, carryOut: () => undefined });
     fleet.appeared({ ...WORKER, kvBlocks: 1000, blockTokens: 2 * router.blockTokens });

@@ -251,7 +251,8 @@ export class FleetSync implements DiscoveryListener {
       worker.url,
       {
         load: (load) => this.#report(member, load),
-        problem: (message) => this.problem(message),
+        // Ranks have one address, and what is wrong with it is said by the first.
+        problem: (message) => (dpRank === 0 ? this.problem(message) : undefined),
       },
       worker.dpRanks === undefined ? undefined : dpRank,
     );

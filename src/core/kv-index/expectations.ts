@@ -35,9 +35,12 @@ export class Expectations {
   /** Expected blocks by lane, and of all lanes. */
   readonly #count: Int32Array;
   #size = 0;
+  /** Blocks that may be expected; there is memory for as many at least. */
+  #maxBlocks: number;
   #freeEntry: number;
 
   constructor(maxBlocks: number, lanes: number) {
+    this.#maxBlocks = maxBlocks;
     this.#entryOf = new PairTable(maxBlocks);
     this.#words = new Int32Array(maxBlocks * WORDS);
     this.#times = new Float64Array(this.#words.buffer);
@@ -55,7 +58,7 @@ export class Expectations {
 
   /** Blocks there is still room for. */
   get free(): number {
-    return this.#entryOf.maxEntries - this.#size;
+    return this.#maxBlocks - this.#size;
   }
 
   get bytes(): number {
@@ -63,16 +66,21 @@ export class Expectations {
     return this.#entryOf.bytes + this.#words.byteLength + perLane;
   }
 
-  /** Makes room for so many blocks in all; for when a replica joins, not for the hot path. */
-  reserve(maxBlocks: number): void {
+  /**
+   * Makes room for so many blocks in all; for when a replica joins, not for the hot path. Memory is taken half as much again ahead, up to
+   * `most` blocks, so that a fleet that joins one by one does not have all of it copied each time.
+   */
+  reserve(maxBlocks: number, most: number = maxBlocks): void {
+    this.#maxBlocks = Math.max(this.#maxBlocks, maxBlocks);
     const before = this.#entryOf.maxEntries;
     if (maxBlocks <= before) return;
-    const words = new Int32Array(maxBlocks * WORDS);
+    const entries = Math.max(maxBlocks, Math.min(most, before + (before >> 1)));
+    const words = new Int32Array(entries * WORDS);
     words.set(this.#words);
     this.#words = words;
     this.#times = new Float64Array(words.buffer);
-    this.#entryOf = this.#entryOf.enlarged(maxBlocks);
-    this.#chainFree(before, maxBlocks);
+    this.#entryOf = this.#entryOf.enlarged(entries);
+    this.#chainFree(before, entries);
   }
 
   /** The lane with most expected blocks. */

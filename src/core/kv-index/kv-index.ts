@@ -75,7 +75,7 @@ export class KvIndex implements KvEvidence {
   setApproximate(replica: number, kvBlocks: number): void {
     this.#capacities.set(replica, kvBlocks);
     // All that such replicas hold is expected, so the book must have room for what they can hold.
-    this.#evidence.expectations.reserve(Math.min(this.#capacities.total(), this.#maxBlocks));
+    this.#evidence.expectations.reserve(Math.min(this.#capacities.total(), this.#maxBlocks), this.#maxBlocks);
     this.#evidence.shrinkLane(replica, this.#capacities.of(replica));
   }
 
