@@ -28,7 +28,7 @@ export class PrefixGroups implements SessionSupply {
   readonly #requests: number;
 
   constructor(parameters: PrefixGroupParameters, rng: Rng, requests: number = Infinity) {
-    check(parameters);
+    checkPrefixGroupParameters(parameters);
     this.parameters = parameters;
     this.#rng = rng.stream("prefix-group-requests");
     this.#runs = rng.stream("prefix-group-runs");
@@ -59,7 +59,8 @@ export class PrefixGroups implements SessionSupply {
   }
 }
 
-function check(parameters: PrefixGroupParameters): void {
+/** Throws with one line that names the first parameter that cannot be. */
+export function checkPrefixGroupParameters(parameters: PrefixGroupParameters): void {
   const { groups, skew, prefixTokens, suffixTokens, outputTokens, groupRun = 1 } = parameters;
   if (!(Number.isInteger(groups) && groups >= 1)) refuse("groups must be a whole number, 1 or more", groups);
   if (!(Number.isInteger(groupRun) && groupRun >= 1)) refuse("groupRun must be a whole number, 1 or more", groupRun);

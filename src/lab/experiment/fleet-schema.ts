@@ -3,6 +3,7 @@ import { ADMISSION_MODES } from "../../core/admission/types.ts";
 import { POLICIES } from "../../core/policy/registry.ts";
 import { GPUS } from "../../sim/timing/gpus.ts";
 import { MODELS } from "../../sim/timing/models.ts";
+import { distinct, MOST_TOKENS, MOST_WORKERS, spread } from "./limits.ts";
 import type { Arm, FleetConfig } from "./types.ts";
 
 const atLeastOne = z.int().min(1);
@@ -10,8 +11,9 @@ const positive = z.number().gt(0);
 const format = z.enum(["bf16", "fp8"]);
 const model = z.enum(MODELS.map(({ name }) => name));
 const fraction = positive.max(1);
-const workers = z.union([atLeastOne.transform((count) => [count]), z.array(atLeastOne).min(1)], {
-  error: "must be a whole number, 1 or more, or a list of them",
+const workerCount = atLeastOne.max(MOST_WORKERS);
+const workers = z.union([workerCount.transform((count) => [count]), distinct(workerCount)], {
+  error: `must be a whole number, 1 to ${MOST_WORKERS}, or a list of different ones`,
 });
 
 const engine = z.strictObject({
@@ -43,7 +45,7 @@ const speculation = z
     kv: format.default("fp8"),
     drafts: z.int().min(1).max(16).default(3),
     acceptanceMean: positive.lt(1).default(0.7),
-    acceptanceDeviation: z.number().min(0).default(0.1),
+    acceptanceDeviation: spread.default(0.1),
   })
   .check(({ value: { acceptanceMean: mean, acceptanceDeviation: deviation }, issues }) => {
     // A Beta distribution cannot be wider than a coin that falls with the same mean.
@@ -62,7 +64,7 @@ export const fleetSchema: z.ZodType<FleetConfig> = z.strictObject({
   engine,
   weights: format.default("bf16"),
   kv: format.default("bf16"),
-  blockTokens: atLeastOne,
+  blockTokens: atLeastOne.max(MOST_TOKENS),
   memoryFraction: fraction.default(0.9),
   kvPoolTokens: atLeastOne.optional(),
   memory: memory.default({}),

@@ -60,6 +60,42 @@ describe("an experiment file", () => {
       /^arms\[0\]: policy kv-cost: parameter weight is not a parameter/,
     ],
     ["no level", { load: { concurrency: [] } }, "load.concurrency must be a list with at least one entry"],
+    ["a level twice", { load: { concurrency: [60, 80, 60] } }, /^load\.concurrency must not have 60 twice/],
+    ["a rate twice", { load: { rateRps: [2, 2] } }, /^load\.rateRps must not have 2 twice/],
+    [
+      "a number of workers twice",
+      { fleet: { ...FLEET, workers: [2, 2] } },
+      "fleet.workers must be a whole number, 1 to 4096, or a list of different ones",
+    ],
+    [
+      "workers without end",
+      { fleet: { ...FLEET, workers: 1e15 } },
+      /^fleet\.workers must be a whole number, 1 to 4096, or a list of different ones, got 1000000000000000$/,
+    ],
+    ["levels without end", { load: { concurrency: [1e15] } }, "load.concurrency[0] must be 1000000 or less"],
+    ["snapshots without end", { snapshots: 1e15 }, "snapshots must be 1000 or less"],
+    [
+      "prompts without end",
+      { workload: { conversations: { starterTokens: [1, 1e15] } } },
+      /^workload\.conversations\.starterTokens/,
+    ],
+    [
+      "answers that hardly differ",
+      { workload: { conversations: { outputVariation: 1e-300 } } },
+      "workload.conversations.outputVariation must be 0, or 0.001 or more, got 1e-300",
+    ],
+    [
+      "groups whose lengths are the wrong way round",
+      { workload: { prefixGroups: { groups: 1, prefixTokens: [9, 1], suffixTokens: [1, 2], outputTokens: [1, 2] } } },
+      /^workload\.prefixGroups: prefixTokens must be two whole numbers, the lower first/,
+    ],
+    [
+      "jitter of rows without times",
+      { workload: { trace: { files: ["t"], jitter: true } } },
+      /^workload\.trace\.jitter needs load\.speed/,
+    ],
+    ["not a number", { windowSeconds: Number.NaN }, /^windowSeconds must be a number, got/],
+    ["a number without end", { runs: Infinity }, /^runs must be /],
     ["two kinds of load", { load: { concurrency: [1], rateRps: [1] } }, /^load must have exactly one of/],
     ["no workload", { workload: {} }, /^workload must have exactly one of .*; it has none$/],
     [

@@ -3,7 +3,8 @@ import { createPolicy } from "../../core/policy/registry.ts";
 import { checkConversationParameters } from "../../workload/conversation/parameters.ts";
 import { experimentProblems } from "./problems.ts";
 import { experimentSchema } from "./schema.ts";
-import type { Experiment } from "./types.ts";
+import type { Experiment, WorkloadConfig } from "./types.ts";
+import { checkPrefixGroupParameters } from "../../workload/prefix-groups.ts";
 import { conversationParameters } from "./workload.ts";
 
 /** An experiment, or one line for every problem of its file. */
@@ -21,21 +22,32 @@ export function readExperiment(content: unknown): ReadExperiment {
 
 /** What only the layers below can judge: the knobs of a policy, ranges of conversations. */
 function deeperProblems(experiment: Experiment): string[] {
-  const problems: string[] = [];
-  const attempt = (within: string, check: () => void): void => {
-    try {
-      check();
-    } catch (error) {
-      if (!WarmpathError.isInstance(error)) throw error;
-      problems.push(`${within}: ${error.message}`);
-    }
-  };
-  for (const [at, { policy, parameters }] of experiment.arms.entries()) {
-    attempt(`arms[${at}]`, () => void createPolicy(policy, parameters));
+  const problems = experiment.arms.flatMap(({ policy, parameters }, at) =>
+    problemOf(`arms[${at}]`, () => void createPolicy(policy, parameters)),
+  );
+  return [...problems, ...workloadProblems(experiment.workload, "workload")];
+}
+
+/** What only the layers below can judge of a workload. */
+export function workloadProblems(workload: WorkloadConfig, within: string): string[] {
+  const conversations = conversationParameters(workload);
+  const { prefixGroups } = workload;
+  return [
+    ...(conversations === undefined
+      ? []
+      : problemOf(`${within}.conversations`, () => checkConversationParameters(conversations))),
+    ...(prefixGroups === undefined
+      ? []
+      : problemOf(`${within}.prefixGroups`, () => checkPrefixGroupParameters(prefixGroups))),
+  ];
+}
+
+function problemOf(within: string, check: () => void): string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (!WarmpathError.isInstance(error)) throw error;
+    return [`${within}: ${error.message}`];
   }
-  const conversations = conversationParameters(experiment.workload);
-  if (conversations !== undefined) {
-    attempt("workload.conversations", () => checkConversationParameters(conversations));
-  }
-  return problems;
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { armSchema, fleetSchema } from "./fleet-schema.ts";
 import { liveSchema } from "./live-schema.ts";
-import { LEAST_WINDOW_SECONDS, MOST_RUNS, MOST_SECONDS } from "./limits.ts";
+import { LEAST_WINDOW_SECONDS, MOST_RUNS, MOST_SECONDS, MOST_SNAPSHOTS } from "./limits.ts";
 import type { Experiment, SignalConfig } from "./types.ts";
 import { loadSchema, workloadSchema } from "./workload-schema.ts";
 
@@ -49,7 +49,7 @@ export const experimentSchema: z.ZodType<Experiment> = z
     warmUpRequests: z.int().min(0).optional(),
     windowSeconds: z.number().min(LEAST_WINDOW_SECONDS).max(MOST_SECONDS).optional(),
     drainSeconds: seconds.default(120),
-    snapshots: z.int().min(0).default(0),
+    snapshots: z.int().min(0).max(MOST_SNAPSHOTS).default(0),
     runs: z.int().min(1).max(MOST_RUNS).default(1),
     seed: seed.default(1),
     seeds: z
@@ -96,10 +96,13 @@ function* contradictions({ load, workload, arms, windowSeconds, cacheState }: Ex
       message: "must be cold or primed for a schedule, which has nothing before its beginning",
     };
   }
+  if (workload.trace?.jitter === true && !isSchedule) {
+    yield { path: ["workload", "trace", "jitter"], message: "needs load.speed: without it rows have no times" };
+  }
   const names = new Set<string>();
   for (const [at, { name, jitter }] of arms.entries()) {
     if (names.has(name)) yield { path: ["arms", at, "name"], message: "must be unique among the arms" };
-    if (jitter !== undefined && !isTrace) yield { path: ["arms", at, "jitter"], message: "needs workload.trace" };
+    if (jitter !== undefined && !isSchedule) yield { path: ["arms", at, "jitter"], message: "needs load.speed" };
     names.add(name);
   }
 }

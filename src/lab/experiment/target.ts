@@ -1,4 +1,5 @@
 import { NS_PER_SECOND, type Nanoseconds } from "../../core/clock.ts";
+import { WarmpathError } from "../../core/errors.ts";
 import type { RequestRecord, Unavailable } from "../../core/request-record.ts";
 import type { MeasurementWindow } from "../../measure/window.ts";
 import { buildCell } from "../results/build-cell.ts";
@@ -32,12 +33,20 @@ export function cellWindow(experiment: Experiment, lastDueNs: Nanoseconds | unde
   const before = warmUpSeconds + (cacheState === "carried-over" ? carryOverSeconds : 0);
   const startNs = microsecondFrom(before * NS_PER_SECOND);
   const endNs = windowSeconds === undefined ? (lastDueNs ?? startNs) + 1 : startNs + windowSeconds * NS_PER_SECOND;
-  return { startNs, endNs: microsecondFrom(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) };
+  return notEmpty({ startNs, endNs: microsecondFrom(endNs), drainNs: Math.round(drainSeconds * NS_PER_SECOND) });
 }
 
 /** The window whose last request was due at a time, where only that it has come has shown it. */
 export function endedWindow(window: MeasurementWindow, lastDueNs: Nanoseconds): MeasurementWindow {
-  return window.endNs < Infinity ? window : { ...window, endNs: microsecondFrom(lastDueNs + 1) };
+  return window.endNs < Infinity ? window : notEmpty({ ...window, endNs: microsecondFrom(lastDueNs + 1) });
+}
+
+function notEmpty(window: MeasurementWindow): MeasurementWindow {
+  const { startNs, endNs } = window;
+  if (endNs > startNs) return window;
+  const [warmUp, end] = [startNs, endNs].map((ns) => (ns / NS_PER_SECOND).toFixed(1));
+  const why = `the trace is over after ${end} s, and the warm-up takes ${warmUp} s: nothing is left to measure`;
+  throw new WarmpathError("WP_INVALID_INPUT", `warmUpSeconds: ${why}`);
 }
 
 /** The first whole microsecond that is not before a time. */

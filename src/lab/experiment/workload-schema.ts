@@ -1,22 +1,35 @@
 import { z } from "zod";
 import { CONVERSATION_PRESETS } from "../../workload/conversation/presets.ts";
+import {
+  distinct,
+  gammaShape,
+  MOST_RATE_RPS,
+  MOST_SECONDS,
+  MOST_SESSIONS,
+  MOST_TOKENS,
+  spread,
+  tokenCount,
+  traceSpeed,
+} from "./limits.ts";
 import type { LoadConfig, WorkloadConfig } from "./types.ts";
 
 const atLeastOne = z.int().min(1);
 const positive = z.number().gt(0);
-const range = z.tuple([z.int().min(0), z.int().min(0)], { error: "must be two whole numbers, the lower first" });
+const range = z.tuple([tokenCount, tokenCount], {
+  error: `must be two whole numbers, the lower first, each ${MOST_TOKENS} or less`,
+});
 
 const conversations = z.strictObject({
   preset: z.enum(CONVERSATION_PRESETS.map(({ name }) => name)).default("multi-turn"),
-  starters: atLeastOne.optional(),
+  starters: atLeastOne.max(MOST_SESSIONS).optional(),
   starterTokens: range.optional(),
   starterSkew: z.number().min(0).optional(),
   openingTokens: range.optional(),
   turns: range.optional(),
   userTokens: range.optional(),
-  outputTokensByTurn: z.array(positive).min(1).optional(),
-  outputVariation: z.number().min(0).optional(),
-  outputMaxTokens: atLeastOne.optional(),
+  outputTokensByTurn: z.array(positive.max(MOST_TOKENS)).min(1).optional(),
+  outputVariation: spread.optional(),
+  outputMaxTokens: atLeastOne.max(MOST_TOKENS).optional(),
   thinkMs: range.optional(),
   tailShare: z.number().min(0).max(1).optional(),
   tailTokens: range.optional(),
@@ -32,7 +45,7 @@ const trace = z.strictObject({
 });
 
 const prefixGroups = z.strictObject({
-  groups: atLeastOne,
+  groups: atLeastOne.max(MOST_SESSIONS),
   prefixTokens: range,
   skew: z.number().min(0).default(0),
   suffixTokens: range,
@@ -49,18 +62,21 @@ export const workloadSchema: z.ZodType<WorkloadConfig> = z
   })
   .check(({ value, issues }) => exactlyOne(value, ["conversations", "trace", "prefixGroups"], issues));
 
+const sessions = atLeastOne.max(MOST_SESSIONS);
+const rate = positive.max(MOST_RATE_RPS);
+
 /** The `load` of an experiment file. */
 export const loadSchema: z.ZodType<LoadConfig> = z
   .strictObject({
-    concurrency: z.array(atLeastOne).min(1).optional(),
-    concurrencyPerWorker: z.array(atLeastOne).min(1).optional(),
-    maxRateRps: positive.optional(),
-    rampSeconds: z.number().min(0).optional(),
-    rateRps: z.array(positive).min(1).optional(),
+    concurrency: distinct(sessions).optional(),
+    concurrencyPerWorker: distinct(sessions).optional(),
+    maxRateRps: rate.optional(),
+    rampSeconds: z.number().min(0).max(MOST_SECONDS).optional(),
+    rateRps: distinct(rate).optional(),
     arrivals: z.enum(["poisson", "constant", "gamma", "burst"]).optional(),
-    gammaShape: positive.optional(),
-    burstSize: atLeastOne.optional(),
-    speed: z.array(positive).min(1).optional(),
+    gammaShape: gammaShape.optional(),
+    burstSize: sessions.optional(),
+    speed: distinct(traceSpeed).optional(),
   })
   .check(({ value, issues }) => {
     exactlyOne(value, ["concurrency", "concurrencyPerWorker", "rateRps", "speed"], issues);

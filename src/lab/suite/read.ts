@@ -2,6 +2,7 @@ import { z } from "zod";
 import { WarmpathError } from "../../core/errors.ts";
 import { createPolicy } from "../../core/policy/registry.ts";
 import { experimentProblems } from "../experiment/problems.ts";
+import { workloadProblems } from "../experiment/read.ts";
 import { suiteSchema } from "./schema.ts";
 import type { Suite, SuiteArm } from "./types.ts";
 
@@ -19,7 +20,10 @@ export function isSuite(content: unknown): boolean {
 export function readSuite(content: unknown): ReadSuite {
   const parsed = suiteSchema.safeParse(content);
   if (!parsed.success) return { suite: undefined, problems: experimentProblems(parsed.error, content) };
-  return { suite: parsed.data, problems: [] };
+  const problems = parsed.data.workloads.flatMap(({ workload }, at) =>
+    workloadProblems(workload, `workloads[${at}].workload`),
+  );
+  return problems.length > 0 ? { suite: undefined, problems } : { suite: parsed.data, problems: [] };
 }
 
 const tunedSchema = z.strictObject({

@@ -1,22 +1,24 @@
 import { z } from "zod";
 import { POLICIES } from "../../core/policy/registry.ts";
 import { fleetSchema } from "../experiment/fleet-schema.ts";
+import { distinct, MOST_RUNS, MOST_SESSIONS, MOST_WORKERS } from "../experiment/limits.ts";
 import { workloadSchema } from "../experiment/workload-schema.ts";
 import type { Suite } from "./types.ts";
+
+/** Times the load that saturates round-robin. */
+const MOST_LOAD = 1000;
 
 const atLeastOne = z.int().min(1);
 const positive = z.number().gt(0);
 const name = z.string().regex(/^[a-z0-9][a-z0-9.-]*$/, { error: "must be made of a-z, 0-9, dots and hyphens" });
 const policy = z.enum(POLICIES.map((one) => one.name));
 
-const size = z.strictObject({
-  loads: z.array(positive).min(1),
-  workers: z.array(atLeastOne).min(1),
-  keep: atLeastOne,
-  perturbedEach: z.int().min(0),
-  runs: z.int().min(2),
-  requests: atLeastOne,
-});
+const loads = distinct(positive.max(MOST_LOAD));
+const workers = distinct(atLeastOne.max(MOST_WORKERS));
+const runs = z.int().min(2).max(MOST_RUNS);
+const requests = atLeastOne.max(MOST_SESSIONS);
+
+const size = z.strictObject({ loads, workers, keep: atLeastOne, perturbedEach: z.int().min(0), runs, requests });
 
 const workload = z.strictObject({
   name,
@@ -46,8 +48,8 @@ const perturbation = z.strictObject({
 
 const tuning = z.strictObject({
   cells: atLeastOne,
-  runs: z.int().min(2),
-  requests: atLeastOne,
+  runs,
+  requests,
   settings: atLeastOne,
   finalists: atLeastOne,
   rivals: z.array(
@@ -66,14 +68,14 @@ export const suiteSchema: z.ZodType<Suite> = z
     seed: z.int().min(0).max(0xffffffff),
     full: size,
     quick: size,
-    loads: z.array(positive).min(1),
-    workers: z.array(atLeastOne).min(1),
+    loads,
+    workers,
     parts: z.int().min(2).max(100),
     fleets: z.record(name, fleetSchema),
     workloads: z.array(workload).min(1),
     perturbations: z.array(perturbation).default([]),
     perturbedShare: z.number().min(0).max(1).default(0.1),
-    policies: z.array(policy).min(1).optional(),
+    policies: distinct(policy).optional(),
     tunedRivals: z.string().min(1).default("tuned-rivals.yaml"),
     tuning: tuning.optional(),
   })
@@ -101,7 +103,11 @@ function* contradictions(suite: Suite): Generator<Contradiction> {
       yield { path: [...path, "arrivals"], message: "does not go with a trace, which has times of its own" };
     }
   }
+  const perturbed = suite.perturbations.map((one) => one.name);
   for (const [at, { workloads = [] }] of suite.perturbations.entries()) {
+    if (perturbed.indexOf(perturbed[at]) !== at) {
+      yield { path: ["perturbations", at, "name"], message: "must be unique" };
+    }
     const unknown = workloads.find((one) => !names.includes(one));
     if (unknown !== undefined) {
       yield { path: ["perturbations", at, "workloads"], message: `has ${unknown}, which is not one of the workloads` };

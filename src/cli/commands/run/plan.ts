@@ -26,7 +26,10 @@ export function fleetPlans(experiment: Experiment, tokensPerSequence: number): F
 
 /** Refuses an experiment with a fleet that could not run, before anything is run. */
 export function checkFleets(experiment: Experiment, tokensPerSequence: number): void {
-  for (const arm of experiment.arms) checkFleet(fleetOf(experiment.fleet, arm), tokensPerSequence);
+  for (const arm of experiment.arms) {
+    const fleet = fleetOf(experiment.fleet, arm);
+    for (const workers of fleet.workers) checkFleet(fleet, workers, tokensPerSequence);
+  }
 }
 
 /** The plans for a person. */

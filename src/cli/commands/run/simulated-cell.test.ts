@@ -60,6 +60,12 @@ describe("a trace with turns that wait for answers", () => {
   });
 });
 
+test("a warm-up that outlasts the trace is refused in one line", () => {
+  expect(() => replayed({ warmUpSeconds: 100 })).toThrow(
+    /^warmUpSeconds: the trace is over after [\d.]+ s, and the warm-up takes 100\.0 s: nothing is left to measure$/,
+  );
+});
+
 test("what workers did before the window and after it is not in its figures", () => {
   const { result } = replayed({ warmUpSeconds: 2, windowSeconds: 3 });
   expect(result.accounting.offered).toBe(0);

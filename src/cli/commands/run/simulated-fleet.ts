@@ -28,6 +28,8 @@ type FleetParts = Pick<FleetOptions, "router" | "workers" | "blockTokens" | "del
 const REPLAY_DEPTH = 10_000;
 /** The index is paged, and pages of short runs are not full. */
 const INDEX_BLOCKS_PER_POOL_BLOCK = 2;
+/** What an index can number, in whole pages; simulated-fleet.test.ts pins it. */
+export const MOST_INDEX_BLOCKS = 67_108_848;
 
 /** How the real fleet differs from what everybody believes of it. */
 export interface FleetVariation {
@@ -65,7 +67,7 @@ export function simulatedFleet(
     return new Router(createPolicy(arm.policy, arm.parameters), {
       blockTokens,
       maxReplicas: level.workers,
-      maxBlocks: INDEX_BLOCKS_PER_POOL_BLOCK * engine.limits.poolBlocks * level.workers,
+      maxBlocks: indexBlocks(engine.limits, level.workers),
       admission: admissionOptions(arm.admission),
       seed: seeds.policy + at,
     });
@@ -88,9 +90,21 @@ function together(routers: readonly Router[], newsDelayNs: number | undefined): 
   return newsDelayNs === undefined ? new SplitRouter(routers) : new SharingRouter(routers, newsDelayNs);
 }
 
-/** Throws with one line where the engines of a fleet could not run, before anything does. */
-export function checkFleet(fleet: FleetConfig, tokensPerSequence: number): void {
-  workerEngine(fleet, tokensPerSequence, 0, AS_BELIEVED);
+/** Throws with one line where so many engines of a fleet could not run, before anything does. */
+export function checkFleet(fleet: FleetConfig, workers: number, tokensPerSequence: number): void {
+  const { limits } = workerEngine(fleet, tokensPerSequence, 0, AS_BELIEVED);
+  const blocks = indexBlocks(limits, workers);
+  if (blocks <= MOST_INDEX_BLOCKS) return;
+  const [needed, most] = [blocks, MOST_INDEX_BLOCKS].map((count) => count.toLocaleString("en-US"));
+  throw new WarmpathError(
+    "WP_INVALID_INPUT",
+    `fleet: ${workers} workers with pools of ${limits.poolBlocks} blocks need an index of ${needed}, and ${most} are the most: take larger blockTokens, smaller pools or fewer workers`,
+  );
+}
+
+/** Blocks that a router's index has room for. */
+function indexBlocks({ poolBlocks }: EngineLimits, workers: number): number {
+  return INDEX_BLOCKS_PER_POOL_BLOCK * poolBlocks * workers;
 }
 
 /** Requests that one worker decodes at once, by its limits. */

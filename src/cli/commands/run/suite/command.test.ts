@@ -233,6 +233,19 @@ describe("warmpath run of a suite", () => {
     expect(existsSync(join(folder, "out", "suite.json"))).toBe(false);
   });
 
+  test("refuses cells that could not run before it runs any", async () => {
+    const large = SUITE.replace("blockTokens: 64", "blockTokens: 1")
+      .replace("kvPoolTokens: 40000", "kvPoolTokens: 300000")
+      .replaceAll("workers: [2, 3]", "workers: [2, 2000]");
+    const folder = suiteFolder({ content: large });
+    const { code, errors } = await run(folder, ...POLICIES);
+    expect(code).toBe(2);
+    expect(errors).toEqual([
+      expect.stringMatching(/^warmpath run: groups\/load-[\d.]+\/workers-2000: fleet: 2000 workers with pools of/),
+    ]);
+    expect(existsSync(join(folder, "out"))).toBe(false);
+  });
+
   test("refuses a file with a mistake, and suite options for an experiment", async () => {
     const wrong = await run(suiteFolder({ content: SUITE.replace("fleet: small", "fleet: large") }));
     expect(wrong.errors.at(-1)).toMatch(/workloads\[0\]\.fleet is not one of the fleets/);

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AdmissionMode } from "../../../../core/admission/types.ts";
+import { WarmpathError } from "../../../../core/errors.ts";
 import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, USUAL_CONDITIONS, suiteArms } from "../../../../lab/suite/arms.ts";
-import { suiteCells } from "../../../../lab/suite/design.ts";
+import { spreadCells, suiteCells } from "../../../../lab/suite/design.ts";
 import { leagueOf } from "../../../../lab/suite/league.ts";
-import { type Bench, benchOf } from "../../../../lab/suite/plan.ts";
+import { type Bench, benchOf, perturbedFleet } from "../../../../lab/suite/plan.ts";
 import { readSuite, readTunedRivals } from "../../../../lab/suite/read.ts";
 import { groupTable, leagueTable, type Table, worstCells } from "../../../../lab/suite/tables.ts";
 import type { Suite, SuiteArm, SuiteCell, SuiteConditions, SuiteSize } from "../../../../lab/suite/types.ts";
@@ -13,6 +14,7 @@ import type { Terminal } from "../../../terminal.ts";
 import { writingTo } from "../../../writing.ts";
 import { allOf, type InputFile, invalid, parseYaml, readText, readTrace, whereTraceIsNot } from "../experiment-file.ts";
 import { interruptHandler } from "../interrupt.ts";
+import { checkFleet } from "../simulated-fleet.ts";
 import { JobKeys } from "./job-key.ts";
 import { Journal } from "./journal.ts";
 import { reportJson, type SuiteReport, verdictLines, writeReport } from "./report.ts";
@@ -90,6 +92,7 @@ async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptio
   const arms = suiteArms(suite, await tunedRivals(suite, file.folder), options);
   const candidate = candidateArm(arms, options.candidate);
   const cells = chosenCells(suiteCells(suite, size), benches, options.only);
+  checkCells(cells, benches);
   const perturbed = cells.filter(({ perturbation }) => perturbation !== undefined).length;
   say(
     `${cells.length} cells (${perturbed} perturbed) x ${arms.length} arms x ${size.runs} runs${describeConditions(conditions)}, kept in ${out}`,
@@ -129,6 +132,7 @@ async function tune(
       "--admission and --without-kv-events do not go with --tune: rivals are tuned under the usual conditions",
     );
   }
+  checkCells(spreadCells(suite, suite.full, tuning.cells), benches);
   await tuneRivals({
     suite,
     tuning,
@@ -176,6 +180,20 @@ function chosenCells(
   );
   if (chosen.length === 0) throw invalid(`no cell of the suite has ${only?.join(" or ") ?? "data"}`);
   return chosen;
+}
+
+/** Refuses a suite with a fleet that could not run, before anything is run. */
+function checkCells(cells: readonly SuiteCell[], benches: readonly Bench[]): void {
+  for (const { id, workload, workers, perturbation = { name: "none" } } of cells) {
+    const bench = benches.find((one) => one.workload.name === workload);
+    if (bench === undefined) continue;
+    try {
+      checkFleet(perturbedFleet(bench, perturbation), workers, bench.tokensPerSequence);
+    } catch (error) {
+      if (!WarmpathError.isInstance(error)) throw error;
+      throw invalid(`${id}: ${error.message}`, error);
+    }
+  }
 }
 
 function conditionsOf({ admission = USUAL_CONDITIONS.admission, withoutKvEvents }: SuiteOptions): SuiteConditions {
