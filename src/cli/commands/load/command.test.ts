@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   type ScriptedRequest,
   startScriptedEndpoint,
@@ -37,6 +37,14 @@ function startersFolder(): string {
   return folder;
 }
 
+/** A folder of `warmpath run`. */
+function withResults(): string {
+  const folder = mkdtempSync(join(tmpdir(), "warmpath-load-"));
+  writeFileSync(join(folder, "results.json"), "{}");
+  afterAll(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
 const NOWHERE = "http://127.0.0.1:1";
 
 describe("warmpath load", () => {
@@ -52,6 +60,7 @@ describe("warmpath load", () => {
     [["--url", NOWHERE, "--rate", "2", "--schedule", "a.jsonl"], /--rate and --schedule exclude each other/],
     [["--url", NOWHERE, "--schedule", "/nowhere.jsonl"], /nowhere\.jsonl: no such file/],
     [["--url", NOWHERE, "--starters", "/nowhere"], /\/nowhere: no such folder/],
+    [["--url", NOWHERE, "--model", "m", "--out", withResults()], /: has the results of an experiment; name another/],
     [["--url", NOWHERE, "--unknown"], /unknown option '--unknown'/],
   ])("%j is refused with exit code 2 and one line", async (words, message) => {
     const { code, out, errors } = await warmpath("load", ...words);

@@ -1,8 +1,10 @@
+import { existsSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { WarmpathError } from "../../../core/errors.ts";
 import type { RequestRecord } from "../../../core/request-record.ts";
 import { joinRecordsFiles } from "../../../lab/results/records-file.ts";
-import { RECORDS_FILE } from "../../../lab/results/store.ts";
+import { RECORDS_FILE, RESULTS_FILE } from "../../../lab/results/store.ts";
 import { LoadMetrics } from "../../../loadgen/metrics.ts";
 import type { LoadRun } from "../../../loadgen/types.ts";
 import { writingTo } from "../../writing.ts";
@@ -89,5 +91,12 @@ async function startInSeveral(prepared: PreparedLoad, log: (line: string) => voi
 }
 
 async function prepareFolder(folder: string): Promise<void> {
+  // Its records would replace those that the results are made from.
+  if (existsSync(join(folder, RESULTS_FILE))) {
+    throw new WarmpathError(
+      "WP_INVALID_INPUT",
+      `--out ${folder}: has the results of an experiment; name another folder`,
+    );
+  }
   await writingTo(`--out ${folder}`, () => mkdir(folder, { recursive: true }));
 }

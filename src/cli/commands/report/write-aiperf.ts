@@ -1,5 +1,5 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, rmdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { RequestRecord } from "../../../core/request-record.ts";
 import { aiperfFiles } from "../../../lab/report/aiperf-export.ts";
 import type { ReportCell } from "../../../lab/report/cell.ts";
@@ -42,6 +42,22 @@ export async function writeAiperf(
   return written;
 }
 
+/** Removes what was written for cells, by their ids, and folders that nothing is left in. */
+export async function removeAiperf(ids: readonly string[], out: string): Promise<void> {
+  for (const id of ids) {
+    const folder = folderOf(id, id.split("/")[0], out);
+    for (const name of [AIPERF_SUMMARY_FILE, AIPERF_CSV_FILE, AIPERF_RECORDS_FILE]) {
+      await rm(join(folder, name), { force: true });
+    }
+    // One that somebody has put something into is not empty, and stays.
+    for (let at = folder; at.startsWith(out); at = dirname(at)) await rmdir(at).catch(() => {});
+  }
+}
+
+function folderOf(id: string, arm: string, out: string): string {
+  return join(out, arm, ...id.split("/").slice(1));
+}
+
 async function writeCell(
   cell: ReportCell,
   records: readonly RequestRecord[],
@@ -56,7 +72,7 @@ async function writeCell(
     command: source.command,
     model: typeof fleet?.model === "string" ? fleet.model : undefined,
   });
-  const folder = join(out, cell.arm, ...cell.recordsId.split("/").slice(1));
+  const folder = folderOf(cell.recordsId, cell.arm, out);
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, AIPERF_SUMMARY_FILE), files.summary);
   await writeFile(join(folder, AIPERF_CSV_FILE), files.csv);

@@ -2,12 +2,8 @@ import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PROVENANCE_FILE, RECORDS_FILE, RESULTS_FILE } from "../../../lab/results/store.ts";
-import { AIPERF_FOLDER } from "../report/write-aiperf.ts";
-
-/** Finished cells, one by one, as long as a run is not complete. */
-export const CELLS_FOLDER = ".cells";
-/** Those of an earlier run, as long as the new one has none to put in their place. */
-const ASIDE_FOLDER = ".cells-before";
+import { AIPERF_FOLDER, removeAiperf } from "../report/write-aiperf.ts";
+import { ASIDE_FOLDER, CELLS_FOLDER, cellIdsIn } from "./folder-ownership.ts";
 
 /** What an earlier run has left in a results folder: it is lost only once there is something in its place. */
 export class EarlierRun {
@@ -39,9 +35,10 @@ export class EarlierRun {
     if (existsSync(aside)) await rename(aside, cells);
   }
 
-  /** Removes all of it, so that nothing is mistaken for the new run's. */
+  /** Removes all of it and nothing else, so that nothing is mistaken for the new run's. */
   async discard(): Promise<void> {
-    for (const name of [AIPERF_FOLDER, RESULTS_FILE, PROVENANCE_FILE, RECORDS_FILE, ASIDE_FOLDER]) {
+    await removeAiperf(await cellIdsIn(this.#folder), join(this.#folder, AIPERF_FOLDER));
+    for (const name of [RESULTS_FILE, PROVENANCE_FILE, RECORDS_FILE, ASIDE_FOLDER]) {
       await rm(join(this.#folder, name), { recursive: true, force: true });
     }
   }

@@ -7,10 +7,10 @@ import { joinRecordsFiles } from "../../../lab/results/records-file.ts";
 import { RECORDS_FILE, writeProvenance, writeResults } from "../../../lab/results/store.ts";
 import { type Json, type Provenance, RESULTS_SCHEMA_VERSION, type ResultsFile } from "../../../lab/results/types.ts";
 import { type FinishedCell, recordsPart } from "./cell-job.ts";
-import { CELLS_FOLDER, EarlierRun } from "./earlier-run.ts";
+import { EarlierRun } from "./earlier-run.ts";
 import { invalid } from "./experiment-file.ts";
+import { CELLS_FOLDER, checkFolderOwner, RUN_FILE } from "./folder-ownership.ts";
 
-const RUN_FILE = "run.json";
 /** Results are written again as cells finish, but not more often than this. */
 const SAVE_INTERVAL_MS = 5000;
 
@@ -79,6 +79,7 @@ export class ResultsFolder {
   /** Opens a folder: where the same run was cut short there, with what it had finished, unless that is not wanted. */
   static async open(folder: string, identity: RunIdentity, fresh: boolean): Promise<ResultsFolder> {
     const key = keyOf(identity);
+    await checkFolderOwner(folder, identity.experiment, fresh);
     await EarlierRun.settle(folder, (await readFinished(folder)).length > 0);
     const before = fresh ? undefined : await readState(folder);
     const finished = before === undefined ? [] : await readFinished(folder);

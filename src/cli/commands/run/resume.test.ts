@@ -1,6 +1,16 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readExperiment } from "../../../lab/experiment/read.ts";
 import type { LiveTarget } from "../../../lab/live/target.ts";
@@ -41,13 +51,15 @@ const GONE: LiveTarget = {
 };
 
 interface RunChanges {
+  readonly name?: string;
   readonly seed?: number;
   readonly fresh?: boolean;
   readonly target?: LiveTarget;
 }
 
-async function runInto(out: string, { seed = 1, fresh = false, target }: RunChanges = {}): Promise<RunOutcome> {
-  const { experiment, problems } = readExperiment({ ...EXPERIMENT, seed });
+async function runInto(out: string, changes: RunChanges = {}): Promise<RunOutcome> {
+  const { name = EXPERIMENT.name, seed = 1, fresh = false, target } = changes;
+  const { experiment, problems } = readExperiment({ ...EXPERIMENT, name, seed });
   if (experiment === undefined) throw new Error(problems.join("\n"));
   const tokensPerSequence = meanSequenceTokens(experiment.workload, undefined, experiment.seed);
   const setting = { experiment, trace: undefined, tokensPerSequence };
@@ -137,4 +149,47 @@ test("a run that has finished a cell has replaced all of the earlier one", async
   await cutShort(out);
   expect(await runInto(out, { seed: 2, fresh: true })).toMatchObject({ resumed: 0 });
   expect([...contentOf(out).keys()]).toEqual(["provenance.json", "records.jsonl.gz", "results.json"]);
+});
+
+test("the results of another experiment are replaced only when told", async () => {
+  const out = temporaryFolder();
+  await runInto(out);
+  const before = contentOf(out);
+  await expect(runInto(out, { name: "other" })).rejects.toThrow("has the results of another experiment, small;");
+  expect(contentOf(out)).toEqual(before);
+  await runInto(out, { name: "other", fresh: true });
+  expect(contentOf(out).get("results.json")).not.toEqual(before.get("results.json"));
+});
+
+test.each([
+  ["results.json", '{"mine":true}'],
+  ["results.json", "not JSON"],
+  ["records.jsonl.gz", "of a load"],
+  ["provenance.json", "{}"],
+  [".cells/notes.txt", "mine"],
+])("somebody's own %s is never replaced, not even when told", async (name, content) => {
+  const out = temporaryFolder();
+  mkdirSync(dirname(join(out, name)), { recursive: true });
+  writeFileSync(join(out, name), content);
+  const before = contentOf(out);
+  for (const fresh of [false, true]) {
+    await expect(runInto(out, { fresh })).rejects.toThrow(/ that no experiment has written, and would lose it; /);
+  }
+  expect(contentOf(out)).toEqual(before);
+});
+
+test("of AIPerf's files below a results folder only those of its own cells are replaced", async () => {
+  const out = temporaryFolder();
+  await runInto(out);
+  const own = join(out, "aiperf", "rr", "concurrency-2-workers-2", "run-1");
+  const foreign = join(out, "aiperf", "mine");
+  for (const folder of [own, foreign]) {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "profile_export_aiperf.json"), "{}");
+  }
+  writeFileSync(join(out, "notes.md"), "mine");
+  await runInto(out);
+  expect(existsSync(join(out, "aiperf", "rr"))).toBe(false);
+  expect(existsSync(join(foreign, "profile_export_aiperf.json"))).toBe(true);
+  expect(existsSync(join(out, "notes.md"))).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
@@ -244,6 +244,21 @@ describe("warmpath run of a suite", () => {
       expect.stringMatching(/^warmpath run: groups\/load-[\d.]+\/workers-2000: fleet: 2000 workers with pools of/),
     ]);
     expect(existsSync(join(folder, "out"))).toBe(false);
+  });
+
+  test.each([
+    ["suite.json", '{"suite":"other"}', /has the results of another suite, other; name another folder$/],
+    ["suite.json", "mine", /has a suite\.json that no suite has written; name another folder$/],
+    ["league.md", "# Football", /has a league\.md that no suite has written; name another folder$/],
+    ["finished.jsonl", '{"done":1}\n', /has a finished\.jsonl that no suite has written; name another folder$/],
+  ])("refuses a folder with %s of somebody else", async (name, content, complaint) => {
+    const folder = suiteFolder();
+    mkdirSync(join(folder, "out"));
+    writeFileSync(join(folder, "out", name), content);
+    const { code, errors } = await run(folder, "--quick", ...POLICIES);
+    expect(code).toBe(2);
+    expect(errors.at(-1)).toMatch(complaint);
+    expect(readFileSync(join(folder, "out", name), "utf8")).toBe(content);
   });
 
   test("refuses a file with a mistake, and suite options for an experiment", async () => {

@@ -19,6 +19,7 @@ import { JobKeys } from "./job-key.ts";
 import { Journal } from "./journal.ts";
 import { reportJson, type SuiteReport, verdictLines, writeReport } from "./report.ts";
 import { scoreCells } from "./score-cells.ts";
+import { checkSuiteFolder, JOURNAL_FILE } from "./suite-folder.ts";
 import { tuneRivals } from "./tune.ts";
 
 /** What the command line says of a suite. */
@@ -50,7 +51,6 @@ export const SUITE_ONLY = [
   "withoutKvEvents",
 ] as const;
 
-const JOURNAL_FILE = "finished.jsonl";
 const SHOWN_WORST = 5;
 
 /** Runs a suite on the twin: league and regret tables on disk, the short of it on the terminal. */
@@ -99,7 +99,7 @@ async function judge(setting: SuiteSetting, file: InputFile, options: SuiteOptio
   );
   const startedMs = performance.now();
   const keys = new JobKeys([policyOf(arms, candidate)]);
-  const journal = await openJournal(out);
+  const journal = await openJournal(out, suite);
   const scored = await scoreCells({ suite, size, benches, cells, arms, conditions, keys, journal, threads, signal });
   const report: SuiteReport = {
     suite: suite.suite,
@@ -139,7 +139,7 @@ async function tune(
     benches,
     path: join(file.folder, suite.tunedRivals),
     keys: new JobKeys([options.candidate ?? DEFAULT_CANDIDATE]),
-    journal: await openJournal(out),
+    journal: await openJournal(out, suite),
     threads: options.threads,
     signal,
     say,
@@ -147,7 +147,8 @@ async function tune(
 }
 
 /** What is finished already; whether there is a place for the rest is found out before anything is run. */
-async function openJournal(out: string): Promise<Journal> {
+async function openJournal(out: string, { suite }: Suite): Promise<Journal> {
+  await checkSuiteFolder(out, suite);
   return writingTo(`--out ${out}`, () => Promise.resolve().then(() => new Journal(join(out, JOURNAL_FILE))));
 }
 

@@ -20,6 +20,7 @@ import {
   type Table,
   worstCells,
 } from "../../../../lab/suite/tables.ts";
+import { LEAGUE_FILE, REGRET_FILE, SUITE_FILE } from "./suite-folder.ts";
 
 /** A suite that was run, as far as it was. */
 export interface SuiteReport {
@@ -39,9 +40,9 @@ const SHOWN_WORST = 15;
 /** Writes suite.json, league.md and regret.md. */
 export async function writeReport(folder: string, report: SuiteReport): Promise<void> {
   await mkdir(folder, { recursive: true });
-  await writeWhole(join(folder, "suite.json"), `${JSON.stringify(reportJson(report), null, 1)}\n`);
-  await writeWhole(join(folder, "league.md"), `${leagueLines(report).join("\n")}\n`);
-  await writeWhole(join(folder, "regret.md"), `${regretLines(report).join("\n")}\n`);
+  await writeWhole(join(folder, SUITE_FILE), `${JSON.stringify(reportJson(report), null, 1)}\n`);
+  await writeWhole(join(folder, LEAGUE_FILE), `${leagueLines(report).join("\n")}\n`);
+  await writeWhole(join(folder, REGRET_FILE), `${regretLines(report).join("\n")}\n`);
 }
 
 /** Everything as plain data. */
