@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pc from "picocolors";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -341,6 +341,16 @@ describe("warmpath run", () => {
     const { code, errors } = await run(fileOf(EXPERIMENT), "--compare-published");
     expect(code).toBe(2);
     expect(errors).toEqual([expect.stringContaining("has no published table")]);
+  });
+
+  test("says in one line that a published table is not JSON", async () => {
+    const path = fileOf(EXPERIMENT);
+    const published = join(dirname(path), "published");
+    mkdirSync(published);
+    writeFileSync(join(published, "small.json"), "{");
+    const { code, errors } = await run(path, "--compare-published");
+    expect(code).toBe(2);
+    expect(errors).toEqual([expect.stringMatching(/^warmpath run: published\/small\.json: is not JSON: /)]);
   });
 });
 

@@ -20,7 +20,7 @@ export async function readPublishedTable(
   if (!existsSync(path)) {
     throw invalid(`--compare-published: ${source} has no published table (published/${experiment.name}.json)`);
   }
-  const { study, problems } = readPublished(JSON.parse(await readFile(path, "utf8")));
+  const { study, problems } = readPublished(parsed(await readFile(path, "utf8"), experiment.name));
   if (study === undefined) throw invalid(`published/${experiment.name}.json: ${problems[0]}`);
   const { traceSha256 } = study;
   if (traceSha256 === undefined || trace?.provenance.sha256 === traceSha256) return { study, refusal: undefined };
@@ -31,4 +31,12 @@ export async function readPublishedTable(
     study: undefined,
     refusal: `published: ${study.study}: ran on ${ran}, ${needed}; no error against the study is given`,
   };
+}
+
+function parsed(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw invalid(`published/${name}.json: is not JSON: ${(cause as SyntaxError).message}`, cause);
+  }
 }

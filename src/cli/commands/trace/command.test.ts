@@ -185,7 +185,11 @@ describe("warmpath trace with what cannot be used", () => {
     [["slice", "FILE"], "warmpath trace slice: give at least one end, such as --to-row 1000 or --to 600"],
     [["slice", "FILE", "--from", "-1"], 'warmpath trace slice: --from must be a number, 0 or more, got "-1"'],
     [["scale", "FILE"], /required option '--speed <factor>' not specified \(see warmpath trace scale --help\)$/],
-    [["scale", "FILE", "--speed", "x"], 'warmpath trace scale: --speed must be a number more than 0, got "x"'],
+    [["scale", "FILE", "--speed", "x"], 'warmpath trace scale: --speed must be a number, 0.000001 to 1000000, got "x"'],
+    [["scale", "FILE", "--speed", "1e-320"], /--speed must be a number, 0\.000001 to 1000000, got "1e-320"$/],
+    [["tile", "FILE", "--copies", "1e9"], /--copies must be a whole number, 1 to 10000000, got "1e9"$/],
+    [["tile", "FILE", "--copies", "9999999"], /--copies: 9999999 copies of 3 rows are more than 10000000$/],
+    [["synth", "--sessions", "1e12"], /--sessions must be a whole number, 1 to 10000000, got "1e12"$/],
     [
       ["scale", "FILE", "--speed", "2", "--out", "/no/x"],
       "warmpath trace scale: /no/x: cannot be written (no such folder)",

@@ -7,21 +7,28 @@ export function usage(message: string, cause?: unknown): WarmpathError {
   return new WarmpathError("WP_INVALID_INPUT", message, { cause });
 }
 
+/** Rows that a trace may be made of; all of them are in memory. */
+export const MOST_ROWS = 10_000_000;
+/** A number beyond these, or closer to 0, is no time any more once it has been multiplied with one. */
+const MOST_FACTOR = 1e6;
+const LEAST_FACTOR = 1e-6;
+
 /** Reads an option as a whole number. */
-export function wholeNumber(option: string, least: number): (written: string) => number {
+export function wholeNumber(option: string, least: number, most: number = Infinity): (written: string) => number {
+  const bounds = most === Infinity ? `${least} or more` : `${least} to ${most}`;
   return (written) => {
     const value = Number(written);
-    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= least) return value;
-    throw usage(`${option} must be a whole number, ${least} or more, got "${written}"`);
+    if (written.trim() !== "" && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+    throw usage(`${option} must be a whole number, ${bounds}, got "${written}"`);
   };
 }
 
-/** Reads an option as a number above 0. */
+/** Reads an option as a number above 0, within what times can be multiplied with. */
 export function positiveNumber(option: string): (written: string) => number {
   return (written) => {
     const value = Number(written);
-    if (written.trim() !== "" && value > 0 && value < Infinity) return value;
-    throw usage(`${option} must be a number more than 0, got "${written}"`);
+    if (written.trim() !== "" && value >= LEAST_FACTOR && value <= MOST_FACTOR) return value;
+    throw usage(`${option} must be a number, ${LEAST_FACTOR} to ${MOST_FACTOR}, got "${written}"`);
   };
 }
 

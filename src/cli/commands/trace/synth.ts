@@ -12,7 +12,7 @@ import { PrefixGroups, type PrefixGroupParameters } from "../../../workload/pref
 import type { SessionSupply } from "../../../workload/request.ts";
 import { rowsOfSessions } from "../../../workload/trace/synthesis.ts";
 import type { Terminal } from "../../terminal.ts";
-import { nonNegativeNumber, positiveNumber, subCommand, usage, wholeNumber, wholeRange } from "./options.ts";
+import { MOST_ROWS, nonNegativeNumber, positiveNumber, subCommand, usage, wholeNumber, wholeRange } from "./options.ts";
 import { profileLines, publishedProfile } from "./profile.ts";
 import { type Setting, readSetting, withSettings } from "./settings.ts";
 import { printSummary, writeTrace } from "./trace-file.ts";
@@ -63,7 +63,12 @@ export function synthCommand(terminal: Terminal): Command {
     .option("--skew <exponent>", "Zipf exponent of the groups' popularity", nonNegativeNumber("--skew"))
     .option("--suffix <tokens>", "own tokens of a request", wholeRange("--suffix"))
     .option("--output <tokens>", "output tokens of a request", wholeRange("--output"))
-    .option("--sessions <number>", "conversations, or requests of groups", wholeNumber("--sessions", 1), 1000)
+    .option(
+      "--sessions <number>",
+      "conversations, or requests of groups",
+      wholeNumber("--sessions", 1, MOST_ROWS),
+      1000,
+    )
     .option("--rate <per second>", "sessions that begin per second", positiveNumber("--rate"), 1)
     .addOption(
       new Option("--arrivals <kind>", "how they arrive")

@@ -12,7 +12,7 @@ import {
   type TraceSlice,
 } from "../../../workload/trace/transform.ts";
 import type { Terminal } from "../../terminal.ts";
-import { nonNegativeNumber, positiveNumber, subCommand, usage, wholeNumber } from "./options.ts";
+import { MOST_ROWS, nonNegativeNumber, positiveNumber, subCommand, usage, wholeNumber } from "./options.ts";
 import { printSummary, readTraceFile, writeTrace } from "./trace-file.ts";
 
 interface TransformOptions {
@@ -118,10 +118,16 @@ export function tileCommand(terminal: Terminal): Command {
   return transformCommand("tile", "Repeat the trace one copy after the other, ids renamed in each.", [
     "tile toolagent_head_1000.jsonl --copies 24 --out toolagent-tiled.jsonl",
   ])
-    .requiredOption("--copies <number>", "how often it is there in the end", wholeNumber("--copies", 1))
+    .requiredOption("--copies <number>", "how often it is there in the end", wholeNumber("--copies", 1, MOST_ROWS))
     .action(async (file: string, options: TransformOptions & { readonly copies: number }) => {
       const { copies } = options;
-      await transform(file, options, { step: "tile", copies }, (rows) => tileRows(rows, copies), terminal);
+      const tile = (rows: readonly MooncakeRow[]): MooncakeRow[] => {
+        if (rows.length * copies > MOST_ROWS) {
+          throw usage(`--copies: ${copies} copies of ${rows.length} rows are more than ${MOST_ROWS}`);
+        }
+        return tileRows(rows, copies);
+      };
+      await transform(file, options, { step: "tile", copies }, tile, terminal);
     });
 }
 
