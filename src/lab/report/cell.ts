@@ -112,7 +112,8 @@ export function levelTitle({ concurrency, rateRps, speed, workers }: ReportLevel
     concurrency !== undefined
       ? `${concurrency} conversations`
       : rateRps !== undefined
-        ? `${rateRps} requests/s`
+        ? // Of conversations or of single requests: what begins, not what is asked in all.
+          `${rateRps} arrivals/s`
         : speed !== undefined
           ? speed === 1
             ? "the trace's own times"

@@ -31,7 +31,7 @@ import {
 const [TTFT_MS, TPOT_MS] = [35, 7.5];
 const EXPERIMENT = `
 name: judged
-fleet: { model: qwen3-8b, gpu: h100, workers: 3, engine: { profile: vllm }, blockTokens: 64, kvPoolTokens: 30000 }
+fleet: { model: qwen3-8b, gpu: h100, workers: 3, engine: { profile: vllm }, blockTokens: 64, kvPoolTokens: 20000 }
 workload:
   conversations: { starters: 5, starterTokens: [900, 1600], outputTokensByTurn: [60], tailShare: 0 }
 load: { concurrency: [6, 24] }

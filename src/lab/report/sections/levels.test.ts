@@ -18,7 +18,7 @@ describe("how levels are named in tables", () => {
         { rateRps: 1.5, workers: 2 },
         { rateRps: 3, workers: 2 },
       ],
-      "Requests/s",
+      "Arrivals/s",
       "3",
     ],
     [
@@ -46,7 +46,7 @@ describe("how levels are named in tables", () => {
         { rateRps: 3, workers: undefined },
       ],
       "Level",
-      "3 requests/s",
+      "3 arrivals/s",
     ],
   ])("%s", (_, levels, title, last) => {
     const column = levelColumn({ levels });

@@ -15,7 +15,7 @@ export function levelColumn({ levels }: Pick<ReportModel, "levels">): LevelColum
   const isOneLoad = kind !== undefined && new Set(levels.map((level) => level[kind])).size <= 1;
   if (isOneLoad && !isOneFleet) return { title: "Workers", of: ({ workers }) => String(workers ?? "?") };
   if (kind === undefined) return { title: "Level", of: levelTitle };
-  const title = { concurrency: "Concurrency", rateRps: "Requests/s", speed: "Speed" }[kind];
+  const title = { concurrency: "Concurrency", rateRps: "Arrivals/s", speed: "Speed" }[kind];
   if (isOneFleet) return { title, of: (level) => String(level[kind]) };
   return { title: `${title}, workers`, of: (level) => `${level[kind]}, ${level.workers ?? "?"}` };
 }

@@ -79,15 +79,20 @@ function differencesTable({ arm, baseline, levels }: ArmComparison, column: Leve
 }
 
 function differenceText({ metric, change, interval, outcome, arm, baseline }: JudgedDifference): string {
-  if (arm.state === "not-reached")
-    return baseline.state === "not-reached" ? "not reached by either" : "**worse**: not reached";
-  if (baseline.state === "not-reached") return "better: the baseline's is not reached";
+  const isShown = outcome !== "no-difference-shown";
+  if (arm.state === "not-reached") {
+    if (baseline.state === "not-reached") return "not reached by either";
+    return isShown ? "**worse**: not reached" : "not reached, not shown";
+  }
+  if (baseline.state === "not-reached") {
+    return isShown ? "better: the baseline's is not reached" : "the baseline's is not reached, not shown";
+  }
   if (change === undefined) return NOTHING;
-  if (!Number.isFinite(change)) return "better: the baseline has none";
+  if (!Number.isFinite(change)) return isShown ? "better: the baseline has none" : "the baseline has none, not shown";
   const shown = (value: number): string => signed(100 * value, 1);
   const size = `${shown(change)} ${metric.kind === "share" ? "pp" : "%"}`;
   const range = interval === undefined ? "" : ` (${shown(interval.low)} to ${shown(interval.high)})`;
-  if (outcome === "no-difference-shown") return `${size}${range}, not shown`;
+  if (!isShown) return `${size}${range}, not shown`;
   return `${outcome === "worse" ? "**worse**" : "better"}: ${size}${range}`;
 }
 
