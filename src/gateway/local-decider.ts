@@ -24,7 +24,8 @@ import { WorkerDirectory } from "./worker-directory.ts";
 export interface AttemptObserver {
   /** The first token has come. */
   attemptAnswered(worker: string, afterMs: number): void;
-  attemptEnded(worker: string, end: AttemptEnd, afterMs: number): void;
+  /** `hasFailedElsewhere` of a request that another worker had failed before. */
+  attemptEnded(worker: string, end: AttemptEnd, afterMs: number, hasFailedElsewhere: boolean): void;
 }
 
 export interface LocalDeciderOptions {
@@ -161,9 +162,10 @@ export class LocalDecider implements Decider {
     // A client may leave while the last word on its request is on its way.
     if (open === undefined) return;
     const nowMs = this.#nowMs();
-    const { worker, placedMs } = open;
+    const { worker, placedMs, hasFailed } = open;
     if (worker !== undefined) {
-      for (const observer of this.#observers) observer.attemptEnded(worker, end, nowMs - placedMs);
+      for (const observer of this.#observers) observer.attemptEnded(worker, end, nowMs - placedMs, hasFailed);
+      open.hasFailed = true;
     }
     const isOverBudget = isRepeatable(end) && !this.retryBudget.hasRoom(nowMs);
     if (end.continuation !== undefined) open.continues(end.continuation.promptTokens);
@@ -261,6 +263,8 @@ class OpenRequest implements DrivenRequest {
   placed: PlacedRequest | undefined;
   worker: string | undefined;
   placedMs = 0;
+  /** An attempt has ended, which was the last unless it failed. */
+  hasFailed = false;
   readonly #decider: LocalDecider;
   readonly #id: string;
   readonly #offeredNs: number;

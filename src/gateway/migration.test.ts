@@ -249,6 +249,20 @@ describe("a stream that is cut", () => {
     ]);
   });
 
+  test("by one worker after another is told as a request that had failed elsewhere", async () => {
+    const { url, decider } = await gatewayWith({}, words("first", ["one"], cut), words("second", [" two"], cut));
+    const told: unknown[] = [];
+    decider.observeAttempts({
+      attemptAnswered: () => {},
+      attemptEnded: (_worker, { fault }, _afterMs, hasFailedElsewhere) => told.push([fault, hasFailedElsewhere]),
+    });
+    await (await ask(url)).text();
+    expect(told).toEqual([
+      ["reset", false],
+      ["reset", true],
+    ]);
+  });
+
   test("fails as it would where there is no other worker", async () => {
     const { url, decider } = await gatewayWith({}, words("first", ["one"], cut));
     expect(await (await ask(url)).text()).toContain("the stream could not be continued: no-worker");

@@ -116,6 +116,28 @@ describe("the monitor of workers", () => {
     },
   );
 
+  test.each(["reset", "stream-cut"] as const)(
+    "keeps enough of the fleet when one request after another breaks every worker it is tried on by %s",
+    async (fault) => {
+      const { monitor, directory, told } = monitored();
+      for (const [replica, name] of ["b", "c"].entries()) {
+        directory.joined(1 + replica, { name, url: `http://127.0.0.1:${2 + replica}` }, 0);
+      }
+      const orders = ["abc", "bca", "cab"];
+      for (const order of orders) {
+        for (const [i, worker] of [...order].entries()) {
+          monitor.attemptEnded(worker, { outcome: "failed", fault }, 1, i > 0);
+        }
+      }
+      expect(told).toHaveLength(1);
+      for (let i = 0; i < 3; i++) monitor.attemptEnded("a", { outcome: "failed", fault: "connect" }, 1, true);
+      for (let i = 0; i < 3; i++) monitor.attemptEnded("b", { outcome: "failed", fault: "connect" }, 1, true);
+      for (let i = 0; i < 3; i++) monitor.attemptEnded("c", { outcome: "failed", fault: "connect" }, 1, true);
+      expect(told.toSorted()).toEqual(["a open", "b open", "c open"]);
+      await monitor.close();
+    },
+  );
+
   test.each(["connect", "reset", "stream-cut"] as const)(
     "shuts out whoever requests are lost with by %s, though nobody be left",
     async (fault) => {

@@ -32,6 +32,9 @@ const WORKER_FAULTS: ReadonlySet<AttemptFault> = new Set(["connect", "reset", "s
 /** Those of them by which a worker shows that it is not there, so that nothing may be sent to it, whoever else is left. */
 const LOSSES: ReadonlySet<AttemptFault> = new Set(["connect", "reset", "stream-cut"]);
 
+/** Those that a request can bring upon whoever it is sent to. */
+const PROVOKED: ReadonlySet<AttemptFault> = new Set(["reset", "stream-cut"]);
+
 const TIMEOUTS: ReadonlySet<AttemptFault> = new Set(["first-byte-timeout", "gap-timeout"]);
 
 /**
@@ -81,7 +84,7 @@ export class HealthMonitor implements AttemptObserver {
     this.#update(worker, (circuit) => circuit.answered(nowMs - afterMs, nowMs));
   }
 
-  attemptEnded(worker: string, end: AttemptEnd, afterMs: number): void {
+  attemptEnded(worker: string, end: AttemptEnd, afterMs: number, hasFailedElsewhere = false): void {
     const { fault, mayRetry } = end;
     const verdict = verdictOf(end);
     if (verdict === undefined) return;
@@ -89,7 +92,7 @@ export class HealthMonitor implements AttemptObserver {
     this.#update(worker, (circuit) => {
       const outlier = this.#outliers.observed(worker, verdict, nowMs);
       // A bad request fails wherever it goes, and is tried at several: what fails everywhere must not shut the fleet.
-      circuit.attempted(fateOf(verdict, fault), nowMs - afterMs, nowMs, () => this.#mayEject());
+      circuit.attempted(fateOf(verdict, fault, hasFailedElsewhere), nowMs - afterMs, nowMs, () => this.#mayEject());
       if (outlier !== undefined && circuit.state === "closed" && this.#mayEject()) circuit.trip(outlier, nowMs);
     });
     // A worker that cannot be reached is most likely gone; asking at once spares others from finding out.
@@ -167,7 +170,9 @@ function verdictOf({ outcome, fault }: AttemptEnd): AttemptVerdict | undefined {
   return outcome === "completed" ? "success" : undefined;
 }
 
-function fateOf(verdict: AttemptVerdict, fault: AttemptFault | undefined): AttemptFate {
+function fateOf(verdict: AttemptVerdict, fault: AttemptFault | undefined, hasFailedElsewhere: boolean): AttemptFate {
   if (verdict === "success") return "succeeded";
+  // A request that breaks one worker after another is more likely to be at fault than all of them.
+  if (hasFailedElsewhere && fault !== undefined && PROVOKED.has(fault)) return "failed";
   return fault !== undefined && LOSSES.has(fault) ? "lost" : "failed";
 }
