@@ -212,7 +212,11 @@ describe("the next turn of a conversation", () => {
     };
     const { url } = await gatewayWith(streams, undefined, counted);
     await ask(url, [QUESTION], true);
-    await ask(url, Array(1000).fill(QUESTION) as object[], true);
+    await ask(
+      url,
+      Array.from({ length: 1000 }, () => QUESTION),
+      true,
+    );
     expect(prompts).toEqual([1, 2, 1000]);
   });
 

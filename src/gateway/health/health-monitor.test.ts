@@ -123,9 +123,13 @@ describe("the monitor of workers", () => {
       for (const [replica, name] of ["b", "c"].entries()) {
         directory.joined(1 + replica, { name, url: `http://127.0.0.1:${2 + replica}` }, 0);
       }
-      const orders = ["abc", "bca", "cab"];
+      const orders = [
+        ["a", "b", "c"],
+        ["b", "c", "a"],
+        ["c", "a", "b"],
+      ];
       for (const order of orders) {
-        for (const [i, worker] of [...order].entries()) {
+        for (const [i, worker] of order.entries()) {
           monitor.attemptEnded(worker, { outcome: "failed", fault }, 1, i > 0);
         }
       }
