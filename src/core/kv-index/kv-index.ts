@@ -43,6 +43,8 @@ export class KvIndex implements KvEvidence {
   readonly #capacities: CapacityEstimates;
   readonly #expectationNs: Nanoseconds;
   readonly #match: { cached: Int32Array; confirmed: Int32Array };
+  /** Lanes that were given evidence since they were last emptied: emptying any other is nothing, however often it is asked for. */
+  readonly #isFilled: Uint8Array;
   #chain: Uint32Array = new Uint32Array(256);
   /** Blocks that the aliases of a removal stood for. */
   #aliasedBlocks: Int32Array = new Int32Array(128);
@@ -70,6 +72,7 @@ export class KvIndex implements KvEvidence {
     this.#capacities = new CapacityEstimates(options.maxReplicas);
     this.#expectationNs = options.expectationNs ?? 30 * NS_PER_SECOND;
     this.#match = { cached: new Int32Array(lanes), confirmed: new Int32Array(lanes) };
+    this.#isFilled = new Uint8Array(lanes);
   }
 
   setApproximate(replica: number, kvBlocks: number): void {
@@ -116,8 +119,7 @@ export class KvIndex implements KvEvidence {
         this.#removed(replica, lane, event.engine);
         return;
       case "cleared":
-        this.#evidence.clearLane(lane);
-        this.#aliases?.sweep(replica);
+        if (this.#empty(lane)) this.#aliases?.sweep(replica);
         return;
     }
   }
@@ -187,9 +189,8 @@ export class KvIndex implements KvEvidence {
   }
 
   clearReplica(replica: number): void {
-    for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
+    this.#emptyAll(replica);
     this.#capacities.reset(replica);
-    this.#aliases?.sweep(replica);
   }
 
   snapshot(replica: number): SnapshotRun[] {
@@ -218,8 +219,7 @@ export class KvIndex implements KvEvidence {
   }
 
   restore(replica: number, runs: readonly SnapshotRun[]): void {
-    for (let tier = 0; tier < this.#tiersSeen; tier++) this.#evidence.clearLane(tier * this.maxReplicas + replica);
-    this.#aliases?.sweep(replica);
+    this.#emptyAll(replica);
     for (const { tier, sequence, engine } of runs) {
       // Without the parent a run starts a page of its own, which is where it came from.
       this.#mark(this.#lane(replica, tier), ROOT_LO, ROOT_HI, sequence, sequence.length / 2, 0, engine);
@@ -328,7 +328,24 @@ export class KvIndex implements KvEvidence {
     return taken;
   }
 
+  #emptyAll(replica: number): void {
+    let wasFilled = false;
+    for (let tier = 0; tier < this.#tiersSeen; tier++) {
+      if (this.#empty(tier * this.maxReplicas + replica)) wasFilled = true;
+    }
+    if (wasFilled) this.#aliases?.sweep(replica);
+  }
+
+  /** A pass over all pages, unless there is nothing to forget; whether there was. */
+  #empty(lane: number): boolean {
+    if (this.#isFilled[lane] === 0) return false;
+    this.#evidence.clearLane(lane);
+    this.#isFilled[lane] = 0;
+    return true;
+  }
+
   #grant(page: number, lane: number, bits: number, expiresNs: Nanoseconds): boolean {
+    this.#isFilled[lane] = 1;
     return expiresNs > 0
       ? this.#evidence.expect(page, lane, bits, expiresNs)
       : this.#evidence.confirm(page, lane, bits);
