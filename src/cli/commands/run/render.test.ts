@@ -1,9 +1,10 @@
+import pc from "picocolors";
 import { describe, expect, test } from "vitest";
 import { requestRecord, type RequestRecord } from "../../../core/request-record.ts";
 import { armSchema } from "../../../lab/experiment/fleet-schema.ts";
 import { buildCell } from "../../../lab/results/build-cell.ts";
 import type { CellResult } from "../../../lab/results/types.ts";
-import { remarks } from "./render.ts";
+import { remarks, resultsTable } from "./render.ts";
 
 /** What becomes of a request that does not complete. */
 type Fate = Partial<Pick<RequestRecord, "account" | "failure" | "shedReason">>;
@@ -45,6 +46,13 @@ function runOf(run: number, ...fates: readonly Fate[]): CellResult {
     cacheCeiling: "unavailable",
   });
 }
+
+test("a run that must not be used is named beside the means it is in", () => {
+  const [first, second] = [runOf(1), runOf(2)].map((cell) => ({ ...cell, saturated: false }));
+  const marked = resultsTable([first, { ...second, voided: ["a worker restarted"] }], pc.createColors(false));
+  expect(marked.at(-1)).toMatch(/ 1 of 2 void$/);
+  expect(resultsTable([first], pc.createColors(false)).at(-1)).not.toContain("void");
+});
 
 test("rows of a trace that were never sent are remarked upon, over all runs", () => {
   const cells = [1, 2].map((run) => ({ ...runOf(run), saturated: false, unsentRows: 3 * run }));

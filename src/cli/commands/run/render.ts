@@ -56,11 +56,17 @@ export function resultsTable(cells: readonly CellResult[], colours: Colours): st
         ...shown.map(({ metric }) => shownMean(runs, metric)),
         (100 * (sum(({ goodputShare }) => goodputShare) / runs.length)).toFixed(1),
         verdicts.length === 1 ? verdicts[0] : "mixed",
-        saturated ? "saturated" : "",
+        [...(saturated ? ["saturated"] : []), ...voidMark(runs)].join(", "),
       ],
     };
   });
   return tableLines(columns, rows, colours);
+}
+
+/** Runs that must not be used are in the means all the same, and so are named beside them. */
+function voidMark(runs: readonly CellResult[]): string[] {
+  const count = runs.filter(({ voided = [] }) => voided.length > 0).length;
+  return count === 0 ? [] : [runs.length === 1 ? "void" : `${count} of ${runs.length} void`];
 }
 
 /**
