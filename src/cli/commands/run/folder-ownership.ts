@@ -37,7 +37,7 @@ export async function checkFolderOwner(folder: string, experiment: string, isRep
 }
 
 /** Name of the experiment whose results are in a folder; undefined if none are. */
-export async function ownerOf(folder: string): Promise<string | undefined> {
+async function ownerOf(folder: string): Promise<string | undefined> {
   const content = await contentOf(folder);
   return typeof content?.experiment === "string" && Array.isArray(content.cells) ? content.experiment : undefined;
 }

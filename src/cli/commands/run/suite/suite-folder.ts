@@ -14,7 +14,7 @@ export async function checkSuiteFolder(folder: string, suite: string): Promise<v
   const owner = field(await read(folder, SUITE_FILE), "suite");
   const journal = await read(folder, JOURNAL_FILE);
   // A line that was cut by a crash may be the only one; a file without any is nobody's.
-  const isOwnJournal = journal === undefined || journal.trim() === "" || /^\{"key":"/.test(journal);
+  const isOwnJournal = journal === undefined || journal.trim() === "" || journal.startsWith('{"key":"');
   const isOurs = owner !== undefined || (journal !== undefined && isOwnJournal);
   const foreign = [SUITE_FILE, LEAGUE_FILE, REGRET_FILE].find(
     (name) => existsSync(join(folder, name)) && (name === SUITE_FILE ? owner === undefined : !isOurs),
