@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { encodeFinish, encodeOpening, encodePiece, encodeUsageEvent, type ReplyHead } from "./openai-reply.ts";
 import { SSE_DONE, sseEvent, SseScanner, type SseScannerOptions } from "./sse.ts";
 
@@ -59,6 +59,31 @@ describe("the scanner of server-sent events", () => {
 
   test.each([1, 2, 3, 7, 64, 10_000])("leaves the usage out that nobody asked for, in pieces of %i bytes", (cut) => {
     expect(relayed(STREAM, cut, { dropsUsage: true })).toBe(STREAM.replace(USAGE_EVENT, ""));
+  });
+
+  test.each([
+    ["\n", 1],
+    ["\r\n", 1],
+    ["\n", 1000],
+    ["\r\n", 1000],
+    ["\r\n", 1001],
+  ])("passes long events on whole with lines that end in %j, in pieces of %i bytes", (lineEnd, cut) => {
+    const long = (letter: string): string => sseEvent(`{"choices":[{"text":"${letter.repeat(40_000)}"}]}`);
+    const stream = [long("x"), sseEvent('{"choices":[{"text":"y"}]}'), long("z"), SSE_DONE].join("");
+    const written = stream.replaceAll("\n", lineEnd);
+    expect(relayed(written, cut, {})).toBe(written);
+    expect(scan(written, cut)).toMatchObject({ contentEvents: 3, isDone: true });
+  });
+
+  test("does not copy the beginning of a long event with every piece that follows", () => {
+    const copy = vi.spyOn(Uint8Array.prototype, "set");
+    onTestFinished(() => copy.mockRestore());
+    const event = new TextEncoder().encode(sseEvent(`{"choices":[{"text":"${"x".repeat(500_000)}"}]}`));
+    const scanner = new SseScanner();
+    for (let at = 0; at < event.length; at += 1000) scanner.relay(event.subarray(at, at + 1000));
+    const copied = copy.mock.calls.reduce((sum, [bytes]) => sum + bytes.length, 0);
+    expect(scanner.contentEvents).toBe(1);
+    expect(copied).toBeLessThan(10 * event.length);
   });
 
   test("keeps usage that comes with content", () => {

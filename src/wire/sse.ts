@@ -49,6 +49,11 @@ const DONE: Uint8Array = bytes("[DONE]");
 
 const EMPTY: Uint8Array = new Uint8Array(0);
 
+/** From here on the beginning of an event is not looked through again with every piece that follows, nor copied. */
+const LONG_BYTES = 16 * 1024;
+/** So many bytes before a piece can be the beginning of an event's end. */
+const BYTES_OF_END = 2;
+
 export interface SseScannerOptions {
   /** Leaves out the event with nothing but the usage, for clients that did not ask for it. */
   readonly dropsUsage?: boolean;
@@ -69,6 +74,8 @@ export class SseScanner {
   readonly #dropsUsage: boolean;
   readonly #listener: ContentListener | undefined;
   #rest: Uint8Array = EMPTY;
+  /** Where the rest lies if it is long, with room for more behind it. */
+  #room: Uint8Array = EMPTY;
 
   constructor(options: SseScannerOptions = {}) {
     this.#dropsUsage = options.dropsUsage ?? false;
@@ -89,6 +96,10 @@ export class SseScanner {
 
   /** Takes the next bytes and returns those to pass on: whole events, so that a stream that breaks is never cut inside one. */
   relay(chunk: Uint8Array): Uint8Array {
+    if (this.#rest.length > LONG_BYTES && !this.#endsIn(chunk)) {
+      this.#append(chunk);
+      return EMPTY;
+    }
     const all = this.#rest.length === 0 ? chunk : joined(this.#rest, chunk);
     let kept: Uint8Array | undefined;
     let from = 0;
@@ -103,6 +114,7 @@ export class SseScanner {
     }
     // A copy, because the chunk's memory belongs to whoever reads the socket.
     this.#rest = from === all.length ? EMPTY : all.slice(from);
+    this.#room = EMPTY;
     if (kept !== undefined) return joined(kept, all.subarray(keptFrom, from));
     return from === all.length ? all : all.subarray(0, from);
   }
@@ -111,8 +123,27 @@ export class SseScanner {
   finish(): Uint8Array {
     const rest = this.#rest;
     this.#rest = EMPTY;
+    this.#room = EMPTY;
     if (rest.length > 0) this.#event(rest, 0, rest.length);
     return rest;
+  }
+
+  /** Whether the event that has begun ends in this piece. */
+  #endsIn(chunk: Uint8Array): boolean {
+    const before = this.#rest.subarray(this.#rest.length - BYTES_OF_END);
+    return eventEnd(joined(before, chunk.subarray(0, BYTES_OF_END)), 0) > 0 || eventEnd(chunk, 0) > 0;
+  }
+
+  #append(chunk: Uint8Array): void {
+    const before = this.#rest.length;
+    const length = before + chunk.length;
+    if (length > this.#room.length) {
+      const larger = new Uint8Array(2 * length);
+      larger.set(this.#rest);
+      this.#room = larger;
+    }
+    this.#room.set(chunk, before);
+    this.#rest = this.#room.subarray(0, length);
   }
 
   /** Reads one event; true if it has nothing but the usage. */
