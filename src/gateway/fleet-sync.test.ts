@@ -359,7 +359,7 @@ describe("a fleet kept in step with discovery", () => {
     const clock = { nowNs: () => nowNs };
     const fleet = new FleetSync({ router, clock, carryOut: () => undefined, load: () => load, problem });
     fleet.appeared({ ...WORKER, dpRanks: 2 });
-    for (const { problem: say } of asked) say?.("http://a/metrics: nobody answers");
+    for (const listener of asked) listener.problem?.("http://a/metrics: nobody answers");
     expect([asked.length, heard]).toEqual([2, ["http://a/metrics: nobody answers"]]);
   });
 
