@@ -63,7 +63,7 @@ export async function startDecider(
   const workers = workersFrom(settings.worker);
   const discovery = createDiscovery(workers, settings.discover);
   const router = createRouter(settings);
-  const planes = await createWorkerPlanes(settings, workers, settings.tokenizer !== "none");
+  const planes = await createWorkerPlanes(settings, workers, settings.tokenizer !== "none", log);
   const peers = await createPeers(settings, router, log);
   const decider = new LocalDecider({
     router,

@@ -25,6 +25,7 @@ export async function createWorkerPlanes(
   settings: GatewaySettings,
   workers: readonly DiscoveredWorker[],
   canMatch: boolean,
+  log: (line: string) => void = () => {},
 ): Promise<WorkerPlanes> {
   const { eventPlane, blockTokens } = settings;
   // Events of tokens that the gateway does not know itself would match nothing.
@@ -37,8 +38,19 @@ export async function createWorkerPlanes(
   const link = server === undefined ? undefined : await natsLink(server, settings, "gateway, events");
   const nats = link === undefined ? undefined : await NatsEventPlane.load({ link });
   const load = settings.scrapeLoad ? new PrometheusLoad({ intervalMs: SCRAPE_MS }) : undefined;
+  const unheard = new Set<string>();
   const eventsOf = (worker: DiscoveredWorker): EventPlane | undefined => {
-    if (speaksZmq(worker)) return zmq;
+    if (speaksZmq(worker)) {
+      const { name } = worker;
+      // One that came with new settings: what its wire needs is made at the start.
+      if (zmq === undefined && !isDeaf && !unheard.has(name)) {
+        unheard.add(name);
+        log(
+          `worker ${name}: events over ZMQ are heard after a restart, or with --event-plane zmq; its cache is guessed`,
+        );
+      }
+      return zmq;
+    }
     if (worker.events !== undefined && TensorRtEventPlane.isMeant(worker.events.url)) return tensorRt;
     if (nats !== undefined) return nats;
     return worker.events !== undefined || eventPlane === "http" ? http : undefined;
