@@ -157,7 +157,9 @@ describe("faults", () => {
   test("cut-stream: the connection goes in mid-answer", async () => {
     const running = await start({ speed: 1 });
     await running.post("/debug/faults", { "cut-stream": 3 });
-    await expect((await ask(running, 100)).text()).rejects.toThrow(/terminated|aborted/);
+    // On a busy machine the cut may come before the client has read even the head of the answer.
+    const answer = ask(running, 100).then((response) => response.text());
+    await expect(answer).rejects.toThrow(/terminated|aborted|fetch failed/);
     await vi.waitFor(async () => expect(await engineOf(running)).toMatchObject({ running: 0, heldBlocks: 0 }));
   });
 
@@ -236,11 +238,14 @@ describe("a worker that stops", () => {
 
   test("finishes its answers, refuses new ones, and says so to health checks", async () => {
     const running = await start({ speed: 4 });
-    const chunks = await open(running, 60);
+    const chunks = await open(running, 300);
+    // The answer waits until all questions have been asked, however busy the machine is.
+    await running.post("/debug/faults", { hang: "engine" });
     const closed = running.close(30);
     await vi.waitFor(async () => expect((await running.get("/health")).status).toBe(503));
     const refused = await running.post("/v1/chat/completions", { model: MODEL, messages: question("y") });
     expect(await refused.json()).toMatchObject({ error: { code: "shutting_down" } });
+    await running.post("/debug/faults", { hang: null });
     let last: OpenAI.ChatCompletionChunk | undefined;
     for (let chunk = await chunks.next(); chunk.done !== true; chunk = await chunks.next()) last = chunk.value;
     expect(last?.choices[0].finish_reason).toBe("length");
