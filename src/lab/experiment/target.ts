@@ -18,6 +18,22 @@ export interface CellOutcome {
   readonly window: MeasurementWindow;
   /** Rows of a replayed trace that were never sent; undefined where no trace is replayed. */
   readonly unsentRows?: number | undefined;
+  /** When a trace had nothing more to send, where that was long before the end of the window. */
+  readonly ranOutSeconds?: number | undefined;
+}
+
+/** A window may go on for this share of its length after the last row of a trace before it is worth a word. */
+const IDLE_SHARE = 0.05;
+
+/** When a trace of so many rows had nothing more to send; undefined if that was about when the window ended, or later. */
+export function ranOutSeconds(
+  rows: number | undefined,
+  records: readonly RequestRecord[],
+  { startNs, endNs }: MeasurementWindow,
+): number | undefined {
+  if (rows === undefined || records.length < rows) return undefined;
+  const lastNs = records.reduce((latest, { intendedNs }) => Math.max(latest, intendedNs), 0);
+  return endNs - lastNs > IDLE_SHARE * (endNs - startNs) ? lastNs / NS_PER_SECOND : undefined;
 }
 
 /** Runs one cell somewhere: on the twin, a local fleet, or an endpoint. */
@@ -77,6 +93,7 @@ export function measureCell(experiment: Experiment, cell: Cell, run: CellRunner)
     workers: outcome.workers,
     cacheCeiling: outcome.cacheCeiling,
     unsentRows: outcome.unsentRows,
+    ranOutSeconds: outcome.ranOutSeconds,
   });
   return { outcome, result };
 }

@@ -50,6 +50,8 @@ export interface ReportCell {
   readonly accounting: Accounting;
   /** Rows of a replayed trace that were never sent. */
   readonly unsentRows?: number | undefined;
+  /** When a trace had nothing more to send, where that was long before the end of the window. */
+  readonly ranOutSeconds?: number | undefined;
   readonly refusals: readonly Refusal[];
   readonly latencies: Readonly<Record<LatencyName, CellLatency>>;
   readonly rates: CellRates;

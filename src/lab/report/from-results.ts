@@ -21,6 +21,7 @@ export function cellOfResult(result: CellResult, source: number, arm: string = r
     seed: result.seed,
     accounting: result.accounting,
     unsentRows: result.unsentRows,
+    ranOutSeconds: result.ranOutSeconds,
     refusals: result.refusals,
     latencies: Object.fromEntries(latencies) as Record<LatencyName, CellLatency>,
     rates: {

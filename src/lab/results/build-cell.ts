@@ -32,6 +32,8 @@ export interface CellInput {
   readonly cacheCeiling: number | Unavailable;
   /** Rows of a replayed trace that were never sent. */
   readonly unsentRows?: number | undefined;
+  /** When a trace had nothing more to send, where that was long before the end of the window. */
+  readonly ranOutSeconds?: number | undefined;
   /** Requests of the window as whoever sent them counted; a record that got lost shows as a difference. */
   readonly offered?: number | undefined;
 }
@@ -73,6 +75,7 @@ export function buildCell(input: CellInput): CellResult {
     },
     accounting: measures.accounting(),
     ...((input.unsentRows ?? 0) === 0 ? {} : { unsentRows: input.unsentRows }),
+    ...(input.ranOutSeconds === undefined ? {} : { ranOutSeconds: input.ranOutSeconds }),
     ...latencies,
     wireTtftMs: measures.wireTtftNs.summaries(NS_PER_MS),
     scheduleLagMs: measures.scheduleLagNs.summaries(NS_PER_MS).completed,

@@ -144,6 +144,7 @@ export const cellSchema: z.ZodType<CellResult> = z.looseObject({
   window: z.object({ startSeconds: z.number(), endSeconds: z.number(), drainSeconds: amount }),
   accounting,
   unsentRows: count.optional(),
+  ranOutSeconds: amount.optional(),
   ...latencies,
   wireTtftMs: populations,
   scheduleLagMs: summary,

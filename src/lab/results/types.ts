@@ -101,6 +101,8 @@ export interface CellResult extends CellLatencies {
    * all were.
    */
   readonly unsentRows?: number | undefined;
+  /** When a trace had nothing more to send, where that was long before the end of the window: rates are of all of it. */
+  readonly ranOutSeconds?: number | undefined;
   /** TTFT from the moment of sending; differs from `ttftMs` by what the client was late. */
   readonly wireTtftMs: PopulationSummaries;
   /** How late the client sent, over all requests that were sent. */

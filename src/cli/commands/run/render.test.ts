@@ -54,6 +54,13 @@ test("a run that must not be used is named beside the means it is in", () => {
   expect(resultsTable([first], pc.createColors(false)).at(-1)).not.toContain("void");
 });
 
+test("a trace that ran out before its window is remarked upon", () => {
+  const cell = { ...runOf(1), saturated: false, ranOutSeconds: 4 };
+  expect(remarks([cell], ARMS)).toContain(
+    "rr at 4 conv on 2: the trace had nothing more to send from 4.0 s on, and rates are over a window until 10.0 s",
+  );
+});
+
 test("rows of a trace that were never sent are remarked upon, over all runs", () => {
   const cells = [1, 2].map((run) => ({ ...runOf(run), saturated: false, unsentRows: 3 * run }));
   expect(remarks(cells, ARMS)).toContain(

@@ -89,6 +89,13 @@ export function remarks(cells: readonly CellResult[], arms: readonly Arm[]): str
       return `${count} ${account === "timedOut" ? "timed out" : account}${most}`;
     });
     if (refused.length > 0) lines.push(`${where}: ${refused.join("; ")}`);
+    const ranOut = runs.find(({ ranOutSeconds }) => ranOutSeconds !== undefined);
+    if (ranOut !== undefined) {
+      const [out, end] = [ranOut.ranOutSeconds ?? 0, ranOut.window.endSeconds].map((seconds) => seconds.toFixed(1));
+      lines.push(
+        `${where}: the trace had nothing more to send from ${out} s on, and rates are over a window until ${end} s`,
+      );
+    }
     const unsent = runs.reduce((sum, { unsentRows = 0 }) => sum + unsentRows, 0);
     if (unsent > 0) {
       const why = "due after the window, or behind a turn that did not complete";

@@ -60,6 +60,16 @@ describe("a trace with turns that wait for answers", () => {
   });
 });
 
+test("a window that goes on long after the trace says from when on nothing was sent", () => {
+  const told = replayed({ windowSeconds: 100 }).result.ranOutSeconds;
+  expect(told).toBeGreaterThan(24);
+  expect(told).toBeLessThan(60);
+  const closed = replayed({ load: { concurrency: [4] }, windowSeconds: 600 }).result;
+  expect(closed.ranOutSeconds).toBeLessThan(300);
+  expect(replayed().result.ranOutSeconds).toBeUndefined();
+  expect(replayed({ windowSeconds: 10 }).result.ranOutSeconds).toBeUndefined();
+});
+
 test("a warm-up that outlasts the trace is refused in one line", () => {
   expect(() => replayed({ warmUpSeconds: 100 })).toThrow(
     /^warmUpSeconds: the trace is over after [\d.]+ s, and the warm-up takes 100\.0 s: nothing is left to measure$/,

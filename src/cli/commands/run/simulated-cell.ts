@@ -2,7 +2,7 @@ import { NS_PER_SECOND, type Nanoseconds } from "../../../core/clock.ts";
 import { WarmpathError } from "../../../core/errors.ts";
 import { UNAVAILABLE } from "../../../core/request-record.ts";
 import type { Cell } from "../../../lab/experiment/cells.ts";
-import { type CellOutcome, cellWindow, endedWindow } from "../../../lab/experiment/target.ts";
+import { type CellOutcome, cellWindow, endedWindow, ranOutSeconds } from "../../../lab/experiment/target.ts";
 import type { Experiment } from "../../../lab/experiment/types.ts";
 import { cellWorkload, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import type { WorkerStats } from "../../../lab/results/types.ts";
@@ -44,6 +44,7 @@ export function simulateCell(
     workers: result.workers.map(workerStats),
     cacheCeiling: watched.ceiling ?? UNAVAILABLE,
     window,
+    ranOutSeconds: ranOutSeconds(trace?.rows.length, result.records, window),
     unsentRows: experiment.load.speed === undefined ? undefined : (trace?.rows.length ?? 0) - result.records.length,
   };
 }

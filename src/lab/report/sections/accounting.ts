@@ -65,6 +65,13 @@ export function accountingSection(model: ReportModel): Section {
       text("They were due after the window, or followed a turn that did not complete. They are in no account."),
     );
   }
+  const ranOut = groups.filter(({ cells }) => cells.some(({ ranOutSeconds }) => ranOutSeconds !== undefined));
+  if (ranOut.length > 0) {
+    const names = ranOut.map(({ arm, level }) => `${arm} at ${column.of(level)}`).join(", ");
+    blocks.push(
+      text(`The trace had nothing more to send long before the window ended, and rates are over all of it: ${names}.`),
+    );
+  }
   const tokens = groups.map(({ arm, level, tokens: of }) => [
     column.of(level),
     arm,

@@ -43,6 +43,8 @@ export interface DrivenCell {
   readonly client: ClientHealth;
   /** Rows of a replayed trace that were never sent. */
   readonly unsentRows: number | undefined;
+  /** Rows of the trace, where there is one. */
+  readonly rows: number | undefined;
 }
 
 /** Sends the requests of a cell and records what becomes of them; undefined if it was ended before its end. */
@@ -93,6 +95,7 @@ export async function driveCell(request: DriveRequest): Promise<DrivenCell | und
     sent: prompts.sent,
     histories: sampler.histories,
     client: run.clientHealth(),
+    rows: trace?.rows.length,
     unsentRows: experiment.load.speed === undefined ? undefined : (trace?.rows.length ?? 0) - records.length,
   };
 }

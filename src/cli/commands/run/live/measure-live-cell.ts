@@ -7,6 +7,7 @@ import { checkCacheStart, failed, passed, restartedWorkers } from "../../../../l
 import { buildCell } from "../../../../lab/results/build-cell.ts";
 import { roundNumbers } from "../../../../lab/results/round-numbers.ts";
 import type { CacheStart, CellResult, Check, PromptProof } from "../../../../lab/results/types.ts";
+import { ranOutSeconds } from "../../../../lab/experiment/target.ts";
 import { withCounters } from "../../../../lab/sampler/cache-figures.ts";
 import { workerFigures } from "../../../../lab/sampler/worker-figures.ts";
 import type { ClientHealth } from "../../../../loadgen/client-health.ts";
@@ -44,6 +45,7 @@ export function measureLiveCell(live: LiveCell): CellResult {
     workers,
     cacheCeiling: driven.cacheCeiling,
     unsentRows: driven.unsentRows,
+    ranOutSeconds: ranOutSeconds(driven.rows, records, window),
   });
   const inWindow = new Set(records.flatMap((record) => (isInWindow(record, window) ? record.id : [])));
   const prompts = ledger.add(cell.run, driven.sent, (id) => inWindow.has(id));
