@@ -1,5 +1,7 @@
 import { candidateView } from "../../../core/policy/candidate-view.ts";
 import type { CostTerm, Policy, PolicyParameters } from "../../../core/policy/types.ts";
+import type { DecisionRecord } from "../../../core/record/decision-record.ts";
+import { explainRecord } from "../../../core/record/explain-record.ts";
 import type { CandidateInput, DecisionInput, RequestInput } from "./input.ts";
 
 /** A decision taken apart, as `--json` prints it. */
@@ -64,5 +66,43 @@ export function explainDecision(policy: Policy, input: DecisionInput): DecisionE
         terms: explained?.terms ?? [],
       };
     }),
+  };
+}
+
+/** A decision that was made, by the costs that it was made by. */
+export function explainRecorded(record: DecisionRecord): DecisionExplanation {
+  const { explanation, policy, parameters, chosen, runnerUp, margin, tied } = explainRecord(record);
+  const { request, candidates } = decisionInput(record);
+  return {
+    policy,
+    parameters,
+    rule: explanation?.rule ?? "",
+    unit: explanation?.unit ?? "",
+    request,
+    chosen,
+    runnerUp,
+    margin: chosen === null ? null : margin,
+    tied,
+    candidates: candidates.map((candidate, at) => {
+      const { cost = Infinity, terms = [] } = explanation?.candidates[at] ?? {};
+      const prefillBlocks = request.promptBlocks - candidate.cachedBlocks;
+      return { ...candidate, prefillBlocks, cost, terms };
+    }),
+  };
+}
+
+/** What was known when a decision was made, for another policy to decide. */
+export function decisionInput(record: DecisionRecord): DecisionInput {
+  const { policy, parameters, promptBlocks, blockTokens, promptTokens, expectedOutputTokens, chance } = record;
+  return {
+    policy,
+    parameters,
+    request: { promptBlocks, blockTokens, promptTokens, expectedOutputTokens },
+    chance,
+    candidates: (record.candidates ?? []).map(({ replica, activeBlocks, ...known }) => ({
+      worker: replica,
+      decodeBlocks: activeBlocks,
+      ...known,
+    })),
   };
 }

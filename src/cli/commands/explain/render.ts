@@ -1,6 +1,8 @@
+import { NS_PER_MS, type Nanoseconds } from "../../../core/clock.ts";
 import { displayNumber, type TableColumn, tableLines, type TableRow } from "../../table.ts";
 import type { Colours } from "../../terminal.ts";
 import type { DecisionExplanation, ExplainedCandidate } from "./record.ts";
+import type { ReplayedRequest } from "./replay.ts";
 
 const CHOSEN_MARK = "◀ chosen";
 
@@ -62,4 +64,34 @@ function termNames(candidates: readonly ExplainedCandidate[]): string[] {
 function termCell(candidate: ExplainedCandidate, name: string): string {
   const term = candidate.terms.find((each) => each.name === name);
   return term === undefined ? "–" : displayNumber(term.value);
+}
+
+/** What became of a replayed request, above the table of one of its attempts. */
+export function requestLines({ cell, record, attempts }: ReplayedRequest, at: number): string[] {
+  const { attempt, decidedNs, queueWaitNs, filtered, refusal, predictedCachedTokens } = attempts[at];
+  const turn = record.session === undefined ? "" : `, turn ${record.turn + 1} of ${record.session}`;
+  const tried = attempts.length > 1 ? `, attempt ${attempt} of ${attempts.length}` : "";
+  const waited = queueWaitNs > 0 ? `, after ${milliseconds(queueWaitNs)} in the queue` : "";
+  const left = [
+    ...filtered.notReady.map((worker) => `${worker} (not ready)`),
+    ...filtered.tried.map((worker) => `${worker} (tried before)`),
+    ...filtered.busy.map((worker) => `${worker} (busy)`),
+  ];
+  const found = `${displayNumber(predictedCachedTokens)} tokens foreseen, ${foundTokens(record.observedCachedTokens)} found`;
+  const { firstContentNs, intendedNs, account } = record;
+  const first = firstContentNs === undefined ? "none" : `after ${milliseconds(firstContentNs - intendedNs)}`;
+  return [
+    `request ${record.id}${turn}, in ${cell}${tried}`,
+    `decided ${milliseconds(decidedNs - intendedNs)} after it was sent${waited}`,
+    ...(left.length > 0 ? [`no candidates: ${left.join(", ")}`] : []),
+    ...(refusal === null ? [`cached  ${found}; first token ${first}; ${account}`] : [`refused ${refusal.message}`]),
+  ];
+}
+
+function milliseconds(ns: Nanoseconds): string {
+  return `${displayNumber(Math.round(ns / NS_PER_MS))} ms`;
+}
+
+function foundTokens(tokens: number | string): string {
+  return typeof tokens === "number" ? displayNumber(tokens) : tokens;
 }

@@ -1,6 +1,7 @@
 import { NS_PER_MS, NS_PER_SECOND } from "../../../core/clock.ts";
 import { WarmpathError } from "../../../core/errors.ts";
 import { createPolicy } from "../../../core/policy/registry.ts";
+import type { DecisionLogOptions } from "../../../core/record/decision-log.ts";
 import { Router } from "../../../core/router.ts";
 import type { AdmissionOptions } from "../../../core/router-options.ts";
 import type { Cell } from "../../../lab/experiment/cells.ts";
@@ -48,12 +49,13 @@ export interface FleetVariation {
 /** The fleet as it is believed to be. */
 const NO_VARIATION: FleetVariation = { prefillSpeed: 1, firstWorkerSpeed: 1, routers: 1 };
 
-/** Router, workers and delays of a cell on the twin; refuses a fleet that could not run. */
+/** Router, workers and delays of a cell on the twin; refuses a fleet that could not run. Decisions are kept as summaries unless told. */
 export function simulatedFleet(
   cell: Cell,
   signals: SignalConfig,
   tokensPerSequence: number,
   variation: FleetVariation = NO_VARIATION,
+  records?: DecisionLogOptions,
 ): FleetParts {
   const { fleet, level, arm, seeds } = cell;
   const { prefillSpeed, firstWorkerSpeed } = variation;
@@ -70,6 +72,7 @@ export function simulatedFleet(
       maxBlocks: indexBlocks(engine.limits, level.workers),
       admission: admissionOptions(arm.admission),
       seed: seeds.policy + at,
+      ...(records === undefined ? {} : { records }),
     });
   });
   return {
