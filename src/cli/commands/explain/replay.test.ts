@@ -74,7 +74,7 @@ beforeAll(async () => {
   const file = join(folder, "experiment.yaml");
   results = join(folder, "results");
   writeFileSync(file, EXPERIMENT);
-  expect((await warmpath("run", file, "--out", results)).code).toBe(0);
+  await warmpath("run", file, "--out", results);
 });
 
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -126,6 +126,26 @@ describe("warmpath explain --run", () => {
 
   test("refuses --request without a run", async () => {
     expect(await warmpath("explain", "--request", "0")).toMatchObject({ code: 2 });
+  });
+
+  test("runs a trace again, and notices that it is another", async () => {
+    const rows = (output: number): string =>
+      Array.from({ length: 40 }, (_, at) =>
+        JSON.stringify({ timestamp: at * 50, input_length: 1000, output_length: output, hash_ids: [at % 5, 100 + at] }),
+      ).join("\n");
+    const trace =
+      "workload: { trace: { files: [trace.jsonl] } }\nload: { speed: [1] }\narms: [{ name: kv, policy: kv-cost }]\n";
+    const replayed = join(folder, "of-a-trace");
+    writeFileSync(join(folder, "trace.yaml"), `${EXPERIMENT.slice(0, EXPERIMENT.indexOf("workload:"))}${trace}`);
+    writeFileSync(join(folder, "trace.jsonl"), rows(20));
+    expect(await warmpath("run", join(folder, "trace.yaml"), "--out", replayed)).toMatchObject({ code: 0, errors: "" });
+    const words = ["explain", "--run", replayed, "--request", "7"];
+    // The folder of results does not know where the experiment lay.
+    expect((await warmpath(...words)).errors).toContain("trace.jsonl is neither beside the experiment");
+    writeFileSync(join(replayed, "trace.jsonl"), rows(20));
+    expect(await warmpath(...words)).toMatchObject({ code: 0, errors: "" });
+    writeFileSync(join(replayed, "trace.jsonl"), rows(30));
+    expect((await warmpath(...words)).errors).toContain("was made with another trace.jsonl");
   });
 
   test("notices results that are not of this version", async () => {

@@ -100,10 +100,10 @@ async function settingOf(
   if (wanted === undefined) return { experiment, trace: undefined };
   const trace = await readTrace(wanted, folder);
   if (trace === undefined) throw invalid(`${folder}: ${whereTraceIsNot(wanted)}`);
-  const { sha256 } = (traceProvenance ?? {}) as { sha256?: Json };
+  const { sha256 = "none" } = (traceProvenance ?? {}) as { sha256?: string };
   if (trace.provenance.sha256 !== sha256) {
     throw invalid(
-      `${folder} was made with another ${trace.provenance.source}: its sha256 is ${trace.provenance.sha256}, then ${String(sha256)}`,
+      `${folder} was made with another ${trace.provenance.source}: its sha256 is ${trace.provenance.sha256}, then ${sha256}`,
     );
   }
   return { experiment, trace };
