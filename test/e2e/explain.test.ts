@@ -174,7 +174,11 @@ describe("a usage error is one clear line and exit code 2", () => {
   test.each([
     ["no command", [], /^warmpath: name a command: .*explain/],
     ["an unknown command", ["explian"], /^warmpath: unknown command 'explian'/],
-    ["nothing to explain", ["explain"], /^warmpath explain: give a JSON file, - for stdin, --example, or --run with a results folder/],
+    [
+      "nothing to explain",
+      ["explain"],
+      /^warmpath explain: give a JSON file, - for stdin, --example, or --run with a results folder/,
+    ],
     ["an unknown option", ["explain", "--exmple"], /^warmpath explain: unknown option '--exmple'/],
     ["too many files", ["explain", "a.json", "b.json"], /^warmpath explain: too many arguments/],
     ["a file and the example", ["explain", "a.json", "--example"], /either --example or a file/],
