@@ -12,7 +12,7 @@ const SHORTEST_NS = 1e3;
 const BINS = 35 * BINS_PER_DOUBLING;
 
 /**
- * From when on a first token is late: a time that one in twelve of the last requests could not have kept wherever they had
+ * From when on a first token is late: a time that one in sixteen of the last requests could not have kept wherever they had
  * gone. Of what they could have had and not of what they got, so that whoever lets others wait does not thereby allow it.
  */
 export class LateMark {

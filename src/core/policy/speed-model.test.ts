@@ -57,6 +57,17 @@ describe("SpeedModel", () => {
     expect(model.factor(3)).toBe(1);
   });
 
+  it("makes nothing of the differences that chance makes between equal replicas", () => {
+    const model = new SpeedModel(1);
+    const rng = new Rng(3);
+    const strayed = new Set<number>();
+    for (let i = 0; i < 4_000; i++) {
+      model.learn(sampleOf(rng, i % 8));
+      if (i > 1_000) for (let replica = 0; replica < 8; replica++) strayed.add(model.factor(replica));
+    }
+    expect([...strayed]).toEqual([1]);
+  });
+
   it("keeps the sum right where steps cannot be told from the sequences in them", () => {
     const model = new SpeedModel(1);
     const rng = new Rng(5);

@@ -38,6 +38,8 @@ const MOST_SHARE = 20;
 const FACTOR_GAIN = 0.01;
 const FACTOR_AFTER = 64;
 const FACTOR_LIMIT = 10;
+/** How far from 1 the factors of equal replicas stray: so much of any is taken for chance. */
+const FACTOR_NOISE = 1.05;
 
 const TERMS = SPEED_TERMS.length;
 
@@ -90,9 +92,13 @@ export class SpeedModel {
     return this.#samples;
   }
 
-  /** How much slower than usual a replica is. */
+  /**
+   * How much slower than usual a replica is, as far as that is no chance: among equals the one that happened to look fastest would get
+   * more than its share, and nobody would notice, since all of them look alike to within a few percent.
+   */
   factor(replica: number): number {
-    return this.#factors[replica] ?? 1;
+    const seen = this.#seenFactor(replica);
+    return seen > 1 ? Math.max(1, seen / FACTOR_NOISE) : Math.min(1, seen * FACTOR_NOISE);
   }
 
   forget(replica: number): void {
@@ -102,12 +108,16 @@ export class SpeedModel {
   learn(sample: SpeedSample): void {
     const { replica, tookNs, noise } = sample;
     if (!(tookNs > 0)) return;
-    const factor = this.factor(replica);
+    const factor = this.#seenFactor(replica);
     const believedNs = this.#describe(sample) * factor;
     this.#regress(tookNs / factor, believedNs / factor, noise);
     this.#refresh();
     this.#samples += 1;
     if (this.#samples > FACTOR_AFTER) this.#follow(replica, tookNs / believedNs, noise);
+  }
+
+  #seenFactor(replica: number): number {
+    return this.#factors[replica] ?? 1;
   }
 
   /** Fills the features, in prior time, and returns what the sample should have taken. */
@@ -185,7 +195,7 @@ export class SpeedModel {
   #follow(replica: number, ratio: number, noise: number): void {
     const factors = this.#factors;
     const bounded = Math.max(0.2, Math.min(5, ratio));
-    const moved = this.factor(replica) * bounded ** (FACTOR_GAIN / noise);
+    const moved = this.#seenFactor(replica) * bounded ** (FACTOR_GAIN / noise);
     factors[replica] = Math.max(1 / FACTOR_LIMIT, Math.min(FACTOR_LIMIT, moved));
     if (this.#samples % 16 !== 0) return;
     let sum = 0;

@@ -35,7 +35,7 @@ export const WARMPATH_PARAMETERS: Readonly<Record<string, ParameterSpec>> = {
     default: 0.7,
     minimum: 0,
     maximum: 1,
-    about: "what a block counts for that a prompt under way is yet to compute",
+    about: "what a block counts for, at most, that a prompt under way is yet to compute",
   },
   paybackSeconds: {
     kind: "number",

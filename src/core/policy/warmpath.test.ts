@@ -172,6 +172,35 @@ describe("warmpath", () => {
       expect(second(seasoned(200, 32))).toBe("idle");
     });
 
+    it("does not, and gives nothing for it, where first tokens tell that whoever joined has computed it again", () => {
+      const policy = seasoned(200, 128);
+      /** As multiples of the prompt that it is a part of, so that urgency does not matter. */
+      const ownPrompt = (): number => {
+        const { "own prompt": own, "prompts ahead": ahead } = terms(policy, computing, { ...REQUEST, nowNs: 1e12 });
+        return own / ahead;
+      };
+      expect(ownPrompt()).toBeLessThan(0.1);
+      for (let i = 0; i < 200; i++) {
+        const nowNs = 300e9 + i * 3e9;
+        policy.choose(candidateView({ ...REQUEST, nowNs }, [computing]));
+        policy.observe({ kind: "placed", nowNs, replica: 0 });
+        policy.observe({
+          kind: "first-token",
+          nowNs: nowNs + 2e9,
+          replica: 0,
+          sincePlacedNs: 2e9,
+          tokens: 1,
+          promptTokens: 4_096,
+          prefillTokens: 4_096,
+          meanwhile: { tokens: 8_192, pairs: 1e7, batches: 1 },
+          // Somebody else's prompt is pending, so that nothing is learned of speeds.
+          load: { inFlight: 2, decoding: 1, contextTokens: 4_096 },
+        });
+      }
+      expect(second(policy)).toBe("idle");
+      expect(ownPrompt()).toBeGreaterThan(0.9);
+    });
+
     it("does not before it knows what is late", () => {
       expect(second(seasoned(50, 128))).toBe("idle");
     });
@@ -182,6 +211,64 @@ describe("warmpath", () => {
         candidateView({ ...REQUEST, nowNs: 1e12 }, [computing, { ...decoding, cachedBlocks: 60, confirmedBlocks: 60 }]),
       );
       expect(rule).not.toContain("where nobody is late");
+    });
+  });
+
+  describe("where nothing is shared", () => {
+    const request = { promptBlocks: 3, expectedOutputTokens: 50 };
+    const longAgo: CandidateRow = { name: "a", inFlight: 11, decoding: 11, contextTokens: 2_200, lastChosen: 1 };
+    const justNow: CandidateRow = {
+      ...longAgo,
+      name: "b",
+      inFlight: 10,
+      decoding: 10,
+      contextTokens: 2_000,
+      lastChosen: 9,
+    };
+
+    it("lets candidates take turns that are as good as one another, as far as anybody can tell", () => {
+      expect(chosen([longAgo, justNow], request)).toBe("a");
+      expect(chosen([{ ...longAgo, lastChosen: 10 }, justNow], request)).toBe("b");
+    });
+
+    it("says by how much the one was above the other", () => {
+      const { candidates } = createPolicy("warmpath").explain(candidateView(request, [longAgo, justNow]));
+      const [above, lowest] = candidates.map(({ terms: parts }) =>
+        parts.find(({ name }) => name === "too close to tell"),
+      );
+      expect(above?.value).toBeLessThan(0);
+      expect(lowest?.value).toBeCloseTo(0);
+      expect(candidates[0].cost).toBe(candidates[1].cost);
+      for (const { cost, terms: parts } of candidates) {
+        expect(parts.reduce((sum, { value }) => sum + value, 0)).toBeCloseTo(cost, 6);
+      }
+    });
+
+    it("takes what is clearly better all the same", () => {
+      const queue = { ...longAgo, inFlight: 14, pendingPrefillTokens: 12_000 };
+      expect(chosen([queue, justNow], request)).toBe("b");
+    });
+
+    it("gives no part of the cache away for a turn", () => {
+      expect(chosen([longAgo, { ...justNow, cachedBlocks: 1, confirmedBlocks: 1 }], request)).toBe("b");
+    });
+
+    it("has no turns once prompts are found cached", () => {
+      const policy = createPolicy("warmpath");
+      for (let i = 0; i < 100; i++) {
+        policy.observe({
+          kind: "first-token",
+          nowNs: i,
+          replica: 0,
+          sincePlacedNs: 1e6,
+          tokens: 2,
+          promptTokens: 1_000,
+          prefillTokens: 100,
+          meanwhile: { tokens: 100, pairs: 0, batches: 1 },
+          load: { inFlight: 1, decoding: 1, contextTokens: 1_000 },
+        });
+      }
+      expect(chosen([longAgo, justNow], request, policy)).toBe("b");
     });
   });
 

@@ -17,7 +17,8 @@
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
  * as a queue lasts, because then harm to others is what makes everybody's first token late. And it is low for whoever can join a
  * prompt under way that nobody holds yet, as long as all of that batch have their first tokens before it is late (`LateMark`): so a
- * burst shares one prefill where that makes nobody's first token one of the late ones.
+ * burst shares one prefill where that makes nobody's first token one of the late ones. Not all engines let it: whether whoever joins
+ * is spared anything is seen by their first tokens (`SharedPrefill`).
  *
  * A copy of a prefix is worth something where its holders are busy: what its lack costs the requests of that prefix, for as
  * long as a copy may take to pay for itself. So a hot prefix gets one more holder before a queue would force it.
@@ -39,12 +40,26 @@ import {
   judge,
   pendingPromptsNs,
 } from "./harm.ts";
+import {
+  ARRIVALS,
+  CANDIDATE_NUMBERS,
+  COPY_WORTH,
+  HIT_SHARE,
+  LATE,
+  PER_CANDIDATE,
+  PRESSURE,
+  settledBlocks,
+  UNDER_WAY_CREDIT,
+  waitedNs,
+} from "./known-numbers.ts";
 import { LateMark } from "./late-mark.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { type ForeseenPrompt, PromptBook } from "./prompt-book.ts";
 import { QueuePressure } from "./queue-pressure.ts";
-import { SPEED_TERMS, SpeedModel } from "./speed-model.ts";
+import { SharedPrefill } from "./shared-prefill.ts";
+import { SpeedModel } from "./speed-model.ts";
+import { letTakeTurns, placeOfLowest } from "./taking-turns.ts";
 import type {
   CandidateView,
   Choice,
@@ -65,18 +80,12 @@ const FIRST_TOKEN_NOISE = 0.5;
 /** Prompt tokens that an engine computes in one step, where it does not say. */
 const USUAL_STEP_TOKENS = 8192;
 
-/** What is known beside the view, as numbers: the terms of the speed model, five more of the fleet, and five of each candidate. */
-const HIT_SHARE = SPEED_TERMS.length;
-const COPY_WORTH = HIT_SHARE + 1;
-const PRESSURE = COPY_WORTH + 1;
-const ARRIVALS = PRESSURE + 1;
-const LATE = ARRIVALS + 1;
-const PER_CANDIDATE = LATE + 1;
 /**
- * Its factor, what is left of the prompts ahead, how many it would be computed with, blocks it surely holds, and for how long the
- * eldest of those it would be computed with has waited.
+ * Where hardly anything is shared, load is all there is to go by, and what is foreseen of it is no better than to within half a step: as
+ * close as that, candidates take turns, which keeps them more even than any forecast.
  */
-const CANDIDATE_NUMBERS = 5;
+const TURN_STEPS = 0.5;
+const TURNS_BELOW_HIT_SHARE = 0.2;
 
 type Writable<T> = { -readonly [name in keyof T]: T[name] };
 
@@ -97,6 +106,10 @@ interface Claim {
   soonestNs: number;
   /** For the book of prompts. */
   readonly foreseen: Writable<ForeseenPrompt>;
+  /** For what joining a prompt under way is seen to spare: its first token with it, and without. */
+  promptTokens: number;
+  sharedInNs: number;
+  apartInNs: number;
   /** For the ledger of copies. */
   copy: "none" | "charge" | "settle";
   key: number;
@@ -113,6 +126,7 @@ class Warmpath implements Policy {
   readonly #arrivals: ArrivalRate = new ArrivalRate();
   readonly #prompts: PromptBook = new PromptBook();
   readonly #late: LateMark = new LateMark();
+  readonly #shared: SharedPrefill = new SharedPrefill();
   readonly #calmUrgency: number;
   readonly #busyUrgency: number;
   readonly #queueHalf: number;
@@ -135,6 +149,9 @@ class Warmpath implements Policy {
     waits: 0,
     soonestNs: 0,
     foreseen: { isBehindOthers: false, untilStepNs: 0, doneInNs: 0, pendingNs: 0 },
+    promptTokens: 0,
+    sharedInNs: 0,
+    apartInNs: 0,
     copy: "none",
     key: 0,
     lackMs: 0,
@@ -147,6 +164,8 @@ class Warmpath implements Policy {
   #wastes: Float64Array = new Float64Array(64);
   #held: Float64Array = new Float64Array(64);
   #urgencies: Float64Array = new Float64Array(64);
+  /** By how much each is above the cheapest where they take turns. */
+  #overlooked: Float64Array = new Float64Array(64);
   /** The soonest first token of any candidate. */
   #soonestNs = 0;
   #hitShare = 0;
@@ -191,7 +210,8 @@ class Warmpath implements Policy {
     known[COPY_WORTH] = deepest > 0 ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
     known[PRESSURE] = this.#pressure.at(nowNs, waiting);
     known[ARRIVALS] = this.#arrivals.at(nowNs);
-    known[LATE] = this.#late.ns;
+    known[LATE] = this.#shared.isWorthWaiting ? this.#late.ns : 0;
+    known[UNDER_WAY_CREDIT] = Math.min(this.#expectedCredit, this.#shared.spared);
     for (let at = 0, first = PER_CANDIDATE; at < count; at++, first += CANDIDATE_NUMBERS) {
       const replica = candidates[at];
       const factor = this.#speeds.factor(replica);
@@ -221,7 +241,11 @@ class Warmpath implements Policy {
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
       const harm = this.#judged(view, at, learned, this.#held[at]);
-      const terms = [...harmTerms(harm, this.#urgencies[at]), { name: "worth of a copy", value: -spared }];
+      const terms = [
+        ...harmTerms(harm, this.#urgencies[at]),
+        { name: "worth of a copy", value: -spared },
+        { name: "too close to tell", value: -this.#overlooked[at] },
+      ];
       return { replica, cost: this.#costs[at] - spared, terms };
     });
     const eased = this.#urgencies.subarray(0, view.count).find((there) => there < urgency);
@@ -237,6 +261,7 @@ class Warmpath implements Policy {
         return this.#book(signal.nowNs, signal.replica);
       case "replica-reset":
         this.#prompts.forget(signal.replica);
+        this.#shared.forget(signal.replica);
         return this.#speeds.forget(signal.replica);
       case "grew": {
         const { replica, tokens: steps, sinceLastNs: tookNs, meanwhile: prefill, load } = signal;
@@ -248,6 +273,7 @@ class Warmpath implements Policy {
         this.#hitShare += HIT_GAIN * (1 - prefillTokens / Math.max(1, promptTokens) - this.#hitShare);
         if (signal.tokens > 1) return;
         this.#prompts.firstToken(replica, signal.nowNs, tookNs);
+        this.#shared.firstToken(replica, promptTokens, signal.nowNs - tookNs, tookNs);
         // With prompts still pending, some of the time went into those, and nobody knows how much.
         if (load.inFlight > load.decoding) return;
         const sequences = load.decoding - 1;
@@ -302,7 +328,16 @@ class Warmpath implements Policy {
       this.#warmCosts[at] = this.#costs[at];
       if (this.#held[at] < mostHeld) this.#warmCosts[at] = costMs(this.#judged(view, at, known, mostHeld), urgency);
     }
+    const cheapest = placeOfLowest(this.#costs, count);
+    letTakeTurns(this.#costs, this.#held, count, cheapest, this.#closeMs(view, cheapest, known), this.#overlooked);
     return urgency;
+  }
+
+  /** How much dearer than the cheapest a candidate may be and still take turns with it. */
+  #closeMs({ candidates, load }: CandidateView, cheapest: number, known: ArrayLike<number>): number {
+    const share = Math.max(0, 1 - known[HIT_SHARE] / TURNS_BELOW_HIT_SHARE);
+    const stepNs = decodeStepNs(load, candidates[cheapest], known);
+    return (this.#urgencies[cheapest] * TURN_STEPS * share * stepNs) / NS_PER_MS;
   }
 
   /**
@@ -316,7 +351,7 @@ class Warmpath implements Policy {
       this.#judged(view, at, known, cached);
       if (this.#isInTime(at, known)) return cached;
     }
-    return settled + this.#expectedCredit * (cached - settled);
+    return settled + known[UNDER_WAY_CREDIT] * (cached - settled);
   }
 
   /** Whether neither the request judged last nor anybody it would be computed with is late there. */
@@ -389,9 +424,13 @@ class Warmpath implements Policy {
   /** Notes when the prompt should be done where it is to go. */
   #foresee(view: CandidateView, replica: number, known: ArrayLike<number>): void {
     const { load } = view;
-    const { foreseen } = this.#claim;
+    const claim = this.#claim;
+    const { foreseen } = claim;
     const beliefs = this.#beliefs;
     const at = view.candidates.indexOf(replica);
+    claim.promptTokens = view.promptTokens;
+    claim.sharedInNs = firstTokenNs(this.#judged(view, at, known, view.cachedBlocks[replica]));
+    claim.apartInNs = firstTokenNs(this.#judged(view, at, known, settledBlocks(at, known)));
     const harm = this.#judged(view, at, known, this.#held[at]);
     foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
     foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
@@ -401,9 +440,11 @@ class Warmpath implements Policy {
 
   #book(nowNs: number, replica: number): void {
     const { pressure, waits, soonestNs, foreseen, copy, key, lackMs } = this.#claim;
+    const { promptTokens, sharedInNs, apartInNs } = this.#claim;
     this.#pressure.decided(nowNs, pressure, waits);
     this.#arrivals.arrived(nowNs);
     this.#prompts.placed(replica, nowNs, foreseen);
+    if (sharedInNs < apartInNs) this.#shared.placed(replica, { placedNs: nowNs, promptTokens, sharedInNs, apartInNs });
     this.#late.note(soonestNs);
     if (copy === "charge") this.#copies.charge(key, nowNs, lackMs);
     else if (copy === "settle") this.#copies.settle(key);
@@ -427,15 +468,8 @@ class Warmpath implements Policy {
     this.#wastes = new Float64Array(2 * count);
     this.#held = new Float64Array(2 * count);
     this.#urgencies = new Float64Array(2 * count);
+    this.#overlooked = new Float64Array(2 * count);
   }
-}
-
-function settledBlocks(at: number, known: ArrayLike<number>): number {
-  return known[PER_CANDIDATE + at * CANDIDATE_NUMBERS + 3];
-}
-
-function waitedNs(at: number, known: ArrayLike<number>): number {
-  return known[PER_CANDIDATE + at * CANDIDATE_NUMBERS + 4];
 }
 
 /** Ours: least predicted harm. */

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { describe, expect, test } from "vitest";
+import { ENGINE_PROFILES } from "../../sim/engine/profile.ts";
 import { spreadCells, suiteCells } from "./design.ts";
 import { readSuite } from "./read.ts";
 import type { Suite, SuiteCell } from "./types.ts";
@@ -118,11 +119,29 @@ describe("readSuite", () => {
   });
 });
 
-test("the suite that is held out asks other things, of rivals at their best", () => {
+describe("suites beside policy-suite", () => {
+  const asked = ({ workloads, fleets }: Suite): string[] =>
+    workloads.map(({ workload, arrivals, fleet }) => JSON.stringify([workload, arrivals, fleets[fleet]]));
   const heldOut = preset("policy-holdout");
-  const asked = ({ workloads, fleets }: Suite): Set<string> =>
-    new Set(workloads.map(({ workload, arrivals, fleet }) => JSON.stringify([workload, arrivals, fleets[fleet]])));
-  expect([...asked(heldOut)].filter((one) => asked(suite).has(one))).toEqual([]);
-  expect(existsSync(new URL(`policy-holdout/${heldOut.tunedRivals}`, presets))).toBe(true);
-  expect(suiteCells(heldOut, heldOut.full).length).toBeGreaterThan(100);
+
+  test.each(["policy-holdout", "policy-unseen", "policy-engines"])("%s asks of rivals at their best", (name) => {
+    expect(existsSync(new URL(`${name}/${preset(name).tunedRivals}`, presets))).toBe(true);
+  });
+
+  test("those that are held out ask nothing twice", () => {
+    const all = [suite, heldOut, preset("policy-unseen")].flatMap(asked);
+    expect(new Set(all).size).toBe(all.length);
+    expect(suiteCells(heldOut, heldOut.full).length).toBeGreaterThan(100);
+  });
+
+  test("the one for engines asks the same of each", () => {
+    const { workloads, fleets } = preset("policy-engines");
+    const traffic = new Set(workloads.map(({ workload }) => JSON.stringify(workload)));
+    const pairs = workloads.map(({ workload, fleet }) => JSON.stringify([workload, fleets[fleet].engine.profile]));
+    expect(traffic.size).toBe(3);
+    expect(new Set(workloads.map(({ fleet }) => fleets[fleet].engine.profile))).toEqual(
+      new Set(Object.keys(ENGINE_PROFILES)),
+    );
+    expect(new Set(pairs).size).toBe(traffic.size * Object.keys(ENGINE_PROFILES).length);
+  });
 });
