@@ -1,5 +1,5 @@
 import { WarmpathError } from "../errors.ts";
-import { hashAt } from "./page-layout.ts";
+import { hashAt, PAGE_BLOCKS } from "./page-layout.ts";
 
 const MAX_LOAD = 0.88;
 /**
@@ -10,6 +10,9 @@ const ENTRY_BITS = 26;
 const ENTRY_MASK = (1 << ENTRY_BITS) - 1;
 const ONE_FURTHER = 1 << ENTRY_BITS;
 const MAX_DISTANCE = 63;
+
+/** The most blocks that can be numbered, in whole pages. */
+export const MOST_INDEX_BLOCKS: number = ENTRY_MASK - (ENTRY_MASK % PAGE_BLOCKS);
 
 /**
  * Finds a block by its sequence hash: Robin Hood hashing, four bytes a slot. The hashes themselves stay in the pages. The
@@ -29,8 +32,9 @@ export class BlockTable {
 
   /** `words` holds the `[lo, hi]` lanes of a block at `hashAt(id)`. */
   constructor(maxBlocks: number, words: Int32Array) {
-    if (maxBlocks > ENTRY_MASK) {
-      throw new WarmpathError("WP_CAPACITY_EXCEEDED", `maxBlocks is ${maxBlocks}, the index can hold ${ENTRY_MASK}`);
+    if (maxBlocks > MOST_INDEX_BLOCKS) {
+      const message = `maxBlocks is ${maxBlocks}, the index can hold ${MOST_INDEX_BLOCKS}`;
+      throw new WarmpathError("WP_CAPACITY_EXCEEDED", message);
     }
     const homes = Math.ceil(maxBlocks / MAX_LOAD);
     // Slack behind the last home saves every probe the wrap-around.

@@ -36,7 +36,7 @@ describe("the gateway's settings", () => {
     [{ port: "many" }, "port must be a number"],
     [{ blockTokens: "0" }, "blockTokens must be 1 or more"],
     [{ maxWorkers: "1e9" }, "maxWorkers must be 65536 or less"],
-    [{ indexBlocks: "1e12" }, "indexBlocks must be 67108863 or less"],
+    [{ indexBlocks: "1e12" }, "indexBlocks must be 67108848 or less"],
     [{ recordsKept: "1e9" }, "recordsKept must be 1000000 or less"],
     [{ processes: "1e6" }, "processes must be 256 or less"],
     [{ admission: "maybe" }, "admission must be valid"],

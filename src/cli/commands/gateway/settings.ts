@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ADMISSION_MODES, type AdmissionMode } from "../../../core/admission/types.ts";
+import { MOST_INDEX_BLOCKS } from "../../../core/kv-index/block-table.ts";
 import { POLICIES } from "../../../core/policy/registry.ts";
 import type { RecordDetail } from "../../../core/record/decision-log.ts";
 import { DEFAULT_OUTLIERS } from "../../../gateway/health/outlier-detector.ts";
@@ -37,8 +38,6 @@ const text = (): z.ZodString => z.string().min(1);
 const MOST_WORKERS = 65_536;
 const MOST_RECORDS = 1_000_000;
 const MOST_PROCESSES = 256;
-/** What core/kv-index/block-table.ts can number; a larger one is refused there too. */
-const MOST_INDEX_BLOCKS = 67_108_863;
 
 const policies = POLICIES.map(({ name }) => name);
 

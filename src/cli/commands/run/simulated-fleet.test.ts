@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { BlockTable } from "../../../core/kv-index/block-table.ts";
+import { BlockTable, MOST_INDEX_BLOCKS } from "../../../core/kv-index/block-table.ts";
 import { fleetSchema } from "../../../lab/experiment/fleet-schema.ts";
 import type { FleetConfig } from "../../../lab/experiment/types.ts";
-import { checkFleet, MOST_INDEX_BLOCKS } from "./simulated-fleet.ts";
+import { checkFleet } from "./simulated-fleet.ts";
 
 function fleetWith(changes: object): FleetConfig {
   return fleetSchema.parse({
@@ -25,6 +25,6 @@ describe("a fleet is refused before it runs", () => {
   });
 
   test("by the bound that the index itself has", () => {
-    expect(() => new BlockTable(MOST_INDEX_BLOCKS + 16, new Int32Array(0))).toThrow("the index can hold 67108863");
+    expect(() => new BlockTable(MOST_INDEX_BLOCKS + 1, new Int32Array(0))).toThrow("the index can hold 67108848");
   });
 });

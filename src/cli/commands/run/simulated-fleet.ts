@@ -1,5 +1,6 @@
 import { NS_PER_MS, NS_PER_SECOND } from "../../../core/clock.ts";
 import { WarmpathError } from "../../../core/errors.ts";
+import { MOST_INDEX_BLOCKS } from "../../../core/kv-index/block-table.ts";
 import { createPolicy } from "../../../core/policy/registry.ts";
 import type { DecisionLogOptions } from "../../../core/record/decision-log.ts";
 import { Router } from "../../../core/router.ts";
@@ -29,8 +30,6 @@ type FleetParts = Pick<FleetOptions, "router" | "workers" | "blockTokens" | "del
 const REPLAY_DEPTH = 10_000;
 /** The index is paged, and pages of short runs are not full. */
 const INDEX_BLOCKS_PER_POOL_BLOCK = 2;
-/** What an index can number, in whole pages; simulated-fleet.test.ts pins it. */
-export const MOST_INDEX_BLOCKS = 67_108_848;
 
 /** How the real fleet differs from what everybody believes of it. */
 export interface FleetVariation {
