@@ -24,21 +24,14 @@ const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 /** Names results by what they follow from: equal keys, equal results. */
 export class JobKeys {
   readonly #files: readonly CodeFile[];
-  readonly #policies: readonly string[];
+  /** The paths of each policy's own code. */
+  readonly #ownCode: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #codeOf = new Map<string, string>();
 
   /** Code of a policy of this name is part of no other policy's results. */
-  constructor(ownCode: readonly string[]) {
-    this.#policies = ownCode;
-    const files = readdirSync(ROOT, { recursive: true, encoding: "utf8" });
-    this.#files = files
-      .filter((path) => JUDGING_CODE.some((part) => path.startsWith(`${part}/`) || path.startsWith(`${part}.`)))
-      .filter((path) => /\.(js|ts)$/.test(path) && !/\.(test|d)\.ts$/.test(path))
-      .sort()
-      .map((path) => {
-        const content = readFileSync(join(ROOT, path), "utf8");
-        return { path, hash: sha256(content), imports: importsOf(content) };
-      });
+  constructor(policies: readonly string[], files: readonly CodeFile[] = judgingCode()) {
+    this.#files = files;
+    this.#ownCode = new Map(policies.map((policy) => [policy, ownCodeOf(policy, files)]));
   }
 
   /** The key of a result that a policy and this setting lead to. */
@@ -49,33 +42,49 @@ export class JobKeys {
   #code(policy: string): string {
     const known = this.#codeOf.get(policy);
     if (known !== undefined) return known;
-    const others = this.#policies.filter((name) => name !== policy && !this.#isUsedByOthers(name));
-    const kept = this.#files.filter(({ path }) => !others.some((name) => isCodeOf(name, path)));
-    const code = sha256(kept.map(({ path, hash }) => `${path} ${hash}`).join("\n"));
+    const others = [...this.#ownCode].filter(([name]) => name !== policy).map(([, paths]) => paths);
+    const kept = this.#files.filter(({ path }) => !others.some((paths) => paths.has(path)));
+    const code = sha256(kept.map(({ path, content }) => `${path} ${sha256(content)}`).join("\n"));
     this.#codeOf.set(policy, code);
     return code;
   }
-
-  /** Whether any code but the registry, which names all policies, imports a policy's own. */
-  #isUsedByOthers(policy: string): boolean {
-    const own = this.#files.filter(({ path }) => isCodeOf(policy, path)).map(({ path }) => moduleName(path));
-    return this.#files.some(
-      ({ path, imports }) =>
-        !isCodeOf(policy, path) && moduleName(path) !== "registry" && imports.some((name) => own.includes(name)),
-    );
-  }
-}
-
-/** Whether a file is a policy's own: beside the others, and called like it. */
-function isCodeOf(policy: string, path: string): boolean {
-  return relative("core/policy", path) === basename(path) && basename(path).startsWith(policy);
 }
 
 interface CodeFile {
   readonly path: string;
-  readonly hash: string;
-  /** Names of the modules it imports, without their folders. */
-  readonly imports: readonly string[];
+  readonly content: string;
+}
+
+function judgingCode(): CodeFile[] {
+  return readdirSync(ROOT, { recursive: true, encoding: "utf8" })
+    .filter((path) => JUDGING_CODE.some((part) => path.startsWith(`${part}/`) || path.startsWith(`${part}.`)))
+    .filter((path) => /\.(js|ts)$/.test(path) && !/\.(test|d)\.ts$/.test(path))
+    .sort()
+    .map((path) => ({ path, content: readFileSync(join(ROOT, path), "utf8") }));
+}
+
+/**
+ * The files that only one policy uses: those called like it, and those beside it that nobody imports but its own. None if others import
+ * the former; the registry, which names all policies, does not count.
+ */
+function ownCodeOf(policy: string, files: readonly CodeFile[]): Set<string> {
+  const importersOf = new Map<string, string[]>();
+  for (const { path, content } of files) {
+    if (moduleName(path) === "registry") continue;
+    for (const name of importsOf(content)) importersOf.set(name, [...(importersOf.get(name) ?? []), path]);
+  }
+  const importers = (path: string): string[] => importersOf.get(moduleName(path)) ?? [];
+  const beside = files.map(({ path }) => path).filter((path) => relative("core/policy", path) === basename(path));
+  const own = new Set(beside.filter((path) => basename(path).startsWith(policy)));
+  if ([...own].some((path) => importers(path).some((importer) => !own.has(importer)))) return new Set();
+  for (let before = -1; before !== own.size;) {
+    before = own.size;
+    for (const path of beside) {
+      const used = importers(path);
+      if (used.length > 0 && used.every((importer) => own.has(importer))) own.add(path);
+    }
+  }
+  return own;
 }
 
 function importsOf(content: string): string[] {
