@@ -1,7 +1,7 @@
 /**
  * One simulated run in a process of its own. Outside the clock: reading the trace. Inside: hashing prompts, routing, engines,
- * KV events, request records and all compilation. Then the same run once more, which finds its code compiled, as every cell of an
- * experiment but the first does. Prints one line of JSON. Started by bench.ts.
+ * KV events, request records and all compilation. Then the same run once more in the same process, as every cell of an experiment but the
+ * first is; how much of its code it finds compiled is up to the collections until then. Prints one line of JSON. Started by bench.ts.
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";

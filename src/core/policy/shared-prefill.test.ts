@@ -55,6 +55,14 @@ describe("SharedPrefill", () => {
     expect(little).toBeLessThan(new SharedPrefill().spared);
   });
 
+  it("learns nothing where nothing was at stake", () => {
+    const shared = new SharedPrefill();
+    const before = shared.spared;
+    shared.placed(0, { placedNs: 0, promptTokens: 1, sharedInNs: 500 * MS, apartInNs: 500 * MS });
+    shared.firstToken(0, 1, 0, 500 * MS);
+    expect(shared.spared).toBe(before);
+  });
+
   it("learns nothing from another request's first token, from the same one twice, or of a replica that was lost", () => {
     const shared = new SharedPrefill();
     const before = shared.spared;

@@ -45,6 +45,7 @@ export class SharedPrefill {
     this.#foreseen[replica] = undefined;
     const { sharedInNs, apartInNs } = foreseen;
     const atStakeNs = apartInNs - sharedInNs;
+    if (atStakeNs <= 0) return;
     const spared = Math.max(0, Math.min(1, (apartInNs - tookNs) / atStakeNs));
     this.#spared += GAIN * (atStakeNs / apartInNs) * (spared - this.#spared);
   }

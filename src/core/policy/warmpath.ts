@@ -106,7 +106,8 @@ interface Claim {
   soonestNs: number;
   /** For the book of prompts. */
   readonly foreseen: Writable<ForeseenPrompt>;
-  /** For what joining a prompt under way is seen to spare: its first token with it, and without. */
+  /** For what joining a prompt under way is seen to spare, where it does: its first token with that, and without. */
+  isSharing: boolean;
   promptTokens: number;
   sharedInNs: number;
   apartInNs: number;
@@ -149,6 +150,7 @@ class Warmpath implements Policy {
     waits: 0,
     soonestNs: 0,
     foreseen: { isBehindOthers: false, untilStepNs: 0, doneInNs: 0, pendingNs: 0 },
+    isSharing: false,
     promptTokens: 0,
     sharedInNs: 0,
     apartInNs: 0,
@@ -428,9 +430,14 @@ class Warmpath implements Policy {
     const { foreseen } = claim;
     const beliefs = this.#beliefs;
     const at = view.candidates.indexOf(replica);
-    claim.promptTokens = view.promptTokens;
-    claim.sharedInNs = firstTokenNs(this.#judged(view, at, known, view.cachedBlocks[replica]));
-    claim.apartInNs = firstTokenNs(this.#judged(view, at, known, settledBlocks(at, known)));
+    const settled = settledBlocks(at, known);
+    const cached = view.cachedBlocks[replica];
+    claim.isSharing = cached > settled;
+    if (claim.isSharing) {
+      claim.promptTokens = view.promptTokens;
+      claim.sharedInNs = firstTokenNs(this.#judged(view, at, known, cached));
+      claim.apartInNs = firstTokenNs(this.#judged(view, at, known, settled));
+    }
     const harm = this.#judged(view, at, known, this.#held[at]);
     foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
     foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
@@ -440,11 +447,11 @@ class Warmpath implements Policy {
 
   #book(nowNs: number, replica: number): void {
     const { pressure, waits, soonestNs, foreseen, copy, key, lackMs } = this.#claim;
-    const { promptTokens, sharedInNs, apartInNs } = this.#claim;
+    const { isSharing, promptTokens, sharedInNs, apartInNs } = this.#claim;
     this.#pressure.decided(nowNs, pressure, waits);
     this.#arrivals.arrived(nowNs);
     this.#prompts.placed(replica, nowNs, foreseen);
-    if (sharedInNs < apartInNs) this.#shared.placed(replica, { placedNs: nowNs, promptTokens, sharedInNs, apartInNs });
+    if (isSharing) this.#shared.placed(replica, { placedNs: nowNs, promptTokens, sharedInNs, apartInNs });
     this.#late.note(soonestNs);
     if (copy === "charge") this.#copies.charge(key, nowNs, lackMs);
     else if (copy === "settle") this.#copies.settle(key);
