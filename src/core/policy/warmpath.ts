@@ -253,7 +253,7 @@ class Warmpath implements Policy {
     const eased = this.#urgencies.subarray(0, view.count).find((there) => there < urgency);
     const inTime = eased === undefined ? "" : ` (${eased.toFixed(1)} × where nobody is late)`;
     const first = `${urgency.toFixed(1)} ×${inTime} (time to first token + prompts put off + prompts to come)`;
-    const rule = `${first} + own decode + delay of others + eviction − shared batch − worth of a copy`;
+    const rule = `${first} + own decode + delay of others + eviction − shared batch − worth of a copy − too close to tell`;
     return { rule, unit: "ms", candidates };
   }
 
