@@ -1,4 +1,5 @@
 import { WarmpathError } from "../../core/errors.ts";
+import { detectGrid } from "../../workload/trace/grid.ts";
 import { type TraceProvenance, withStep } from "../../workload/trace/provenance.ts";
 import type { TraceRow } from "../../workload/trace/row.ts";
 import { filterRows, sliceRows } from "../../workload/trace/transform.ts";
@@ -7,7 +8,7 @@ import type { PreparedTrace } from "./workload.ts";
 
 /** Filters and slices a trace as the experiment says, and writes down what was done. */
 export function prepareTrace(
-  { filter, slice }: TraceConfig,
+  { filter, slice, jitter }: TraceConfig,
   source: readonly TraceRow[],
   sourceProvenance: TraceProvenance,
 ): PreparedTrace {
@@ -25,6 +26,14 @@ export function prepareTrace(
   }
   if (rows.length === 0) {
     throw new WarmpathError("WP_INVALID_INPUT", `workload.trace leaves no row of ${provenance.source}`);
+  }
+  // Here rather than when the first cell asks for it, which may be an hour into a run.
+  if (jitter && detectGrid(rows) === undefined) {
+    const advice = "leave workload.trace.jitter out";
+    throw new WarmpathError(
+      "WP_INVALID_INPUT",
+      `the times of ${provenance.source} have no grid to jitter inside; ${advice}`,
+    );
   }
   return { rows, provenance };
 }
