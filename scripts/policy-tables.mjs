@@ -1,13 +1,13 @@
 /**
  * Puts the tables of docs/policy.md between their marks: the league of a suite run, the two published studies, what the gateway's own
- * admission changes and what the lack of KV events does, the suites that are held out, and the one for engines.
+ * admission changes and what the lack of KV events does, the suites that are held out, and those for engines.
  *
  *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER plain=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER \
- *     unseen=FOLDER engines=FOLDER
+ *     unseen=FOLDER blind=FOLDER engines=FOLDER short=FOLDER
  *
  * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --policies warmpath`
- * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen` and `policy-engines`. A whole suite is
- * also a plain one. Only tables whose folders are given are made again.
+ * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen`, `policy-blind`, `policy-engines` and
+ * `policy-short`. A whole suite is also a plain one. Only tables whose folders are given are made again.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,9 @@ const TABLES = [
   { mark: "events", needs: ["plain", "untold"], make: ratios },
   { mark: "holdout", needs: ["holdout"], make: league },
   { mark: "unseen", needs: ["unseen"], make: league },
+  { mark: "blind", needs: ["blind"], make: league },
   { mark: "engines", needs: ["engines"], make: league },
+  { mark: "short", needs: ["short"], make: league },
 ];
 const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
 const folders = { plain: given.suite, ...given };

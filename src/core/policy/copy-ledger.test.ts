@@ -58,4 +58,33 @@ describe("CopyLedger", () => {
     ledger.settle(KEY);
     expect(ledger.rate(other, nowNs + SECOND_NS) * SECOND_NS).toBeCloseTo(0.5, 1);
   });
+
+  it("lets four copies for each replica be made in advance, and one for every hundred requests from then on", () => {
+    const ledger = new CopyLedger();
+    let made = 0;
+    const serve = (requests: number): void => {
+      for (let i = 0; i < requests; i++) {
+        if (ledger.mayCopy(3)) {
+          ledger.settle(KEY);
+          made += 1;
+        }
+        ledger.placed();
+      }
+    };
+    serve(13);
+    expect(made).toBe(12);
+    serve(10_000);
+    expect(made).toBeGreaterThan(108);
+    expect(made).toBeLessThan(116);
+  });
+
+  it("saves up no more than that", () => {
+    const ledger = new CopyLedger();
+    for (let i = 0; i < 10_000; i++) ledger.placed();
+    for (let i = 0; i < 4; i++) {
+      expect(ledger.mayCopy(1)).toBe(true);
+      ledger.settle(KEY);
+    }
+    expect(ledger.mayCopy(1)).toBe(false);
+  });
 });

@@ -8,10 +8,12 @@ export const HIT_SHARE: number = SPEED_TERMS.length;
 export const COPY_WORTH: number = HIT_SHARE + 1;
 export const PRESSURE: number = COPY_WORTH + 1;
 export const ARRIVALS: number = PRESSURE + 1;
-/** From when on a first token is late; 0 where nobody may wait. */
+/** From when on a first token is late; 0 while that is not known. */
 export const LATE: number = ARRIVALS + 1;
+/** Until when whoever waits for a prompt under way must have a first token; 0 where nobody may wait. */
+export const WAIT_UNTIL: number = LATE + 1;
 /** What a block counts for that a prompt under way is yet to compute. */
-export const UNDER_WAY_CREDIT: number = LATE + 1;
+export const UNDER_WAY_CREDIT: number = WAIT_UNTIL + 1;
 export const PER_CANDIDATE: number = UNDER_WAY_CREDIT + 1;
 /**
  * Its factor, what is left of the prompts ahead, how many it would be computed with, blocks it surely holds, and for how long the

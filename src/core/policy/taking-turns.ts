@@ -1,14 +1,14 @@
+import type { Offers } from "./offers.ts";
+
 /**
  * Makes those as cheap as the cheapest that are less than `closeMs` above it and hold no less of the prompt, and notes by how much each
- * was above it in `overlooked`: whoever was chosen longest ago then goes first.
+ * was above it: whoever was chosen longest ago then goes first.
  */
 export function letTakeTurns(
-  costs: Float64Array,
-  held: Float64Array,
+  { costs, held, overlooked }: Offers,
   count: number,
   cheapest: number,
   closeMs: number,
-  overlooked: Float64Array,
 ): void {
   const lowest = costs[cheapest];
   for (let at = 0; at < count; at++) {

@@ -214,6 +214,51 @@ describe("warmpath", () => {
     });
   });
 
+  describe("with first tokens that would be late", () => {
+    /** A policy that has seen what requests can have: first tokens after as long as a prompt of 64 blocks takes. */
+    const seasoned = (requests: number): Policy => {
+      const policy = createPolicy("warmpath");
+      for (let i = 0; i < requests; i++) {
+        policy.choose(candidateView({ ...REQUEST, nowNs: i * 1e9 }, [{ name: "idle" }]));
+        policy.observe({ kind: "placed", nowNs: i * 1e9, replica: 0 });
+      }
+      return policy;
+    };
+    const queue = (prompts: number): CandidateRow => ({
+      name: `queue of ${prompts}`,
+      inFlight: prompts,
+      pendingPrefillTokens: 4_096 * prompts,
+    });
+    const lateness = (policy: Policy, rows: readonly CandidateRow[]): number[] => {
+      const { candidates, rule } = policy.explain(candidateView({ ...REQUEST, nowNs: 1e12 }, rows));
+      expect(rule).toContain("lateness");
+      return candidates.map(({ terms: parts }) => parts.find(({ name }) => name === "lateness")?.value ?? Number.NaN);
+    };
+
+    it("counts them once more from the moment on from which they are late", () => {
+      const [idle, one, two] = lateness(seasoned(200), [{ name: "idle" }, queue(1), queue(2)]);
+      expect(idle).toBe(0);
+      expect(one).toBeGreaterThan(0);
+      expect(two).toBeGreaterThan(one);
+    });
+
+    it("does not before it knows what is late", () => {
+      expect(lateness(seasoned(50), [{ name: "idle" }, queue(2)])).toEqual([0, 0]);
+    });
+
+    it("does not where the request is late wherever it goes", () => {
+      expect(lateness(seasoned(200), [queue(2), queue(3)])).toEqual([0, 0]);
+    });
+
+    it("moves nobody away from what only a late replica holds", () => {
+      const policy = seasoned(200);
+      const holder = { ...queue(3), cachedBlocks: 30, confirmedBlocks: 30 };
+      const [held, cold] = lateness(policy, [holder, { name: "idle" }]);
+      expect(held).toBeGreaterThan(0);
+      expect(cold).toBe(held);
+    });
+  });
+
   describe("where nothing is shared", () => {
     const request = { promptBlocks: 3, expectedOutputTokens: 50 };
     const longAgo: CandidateRow = { name: "a", inFlight: 11, decoding: 11, contextTokens: 2_200, lastChosen: 1 };

@@ -2,7 +2,7 @@
  * Warmpath: sends a request where it does the least harm, in milliseconds. docs/policy.md has the reasons and the evidence.
  *
  *   harm = urgency × (time to first token + prompts put off + prompts to come)
- *        + own decode + delay of others + eviction − shared batch − worth of a copy
+ *        + own decode + delay of others + eviction − shared batch + lateness − worth of a copy
  *
  * - time to first token: slot wait + memory wait + what is left of the step under way + what is left of the prompts ahead + own
  *   uncached prompt, all with the batch decoding along;
@@ -12,7 +12,8 @@
  * - delay of others: its prompt stops everyone who decodes there, and every step of its answer makes theirs longer;
  * - eviction: what it stores pushes out as much sooner or later, which somebody would have reused as often as prompts
  *   are cached at all;
- * - shared batch: prompts that are computed together stop those who decode once.
+ * - shared batch: prompts that are computed together stop those who decode once;
+ * - lateness: what is left of a first token after it has become late counts once more, as much as a calm fleet's.
  *
  * Urgency is high while prompts do not queue: then a first token is all there is to win, and nobody pays for it. It falls
  * as a queue lasts, because then harm to others is what makes everybody's first token late. And it is low for whoever can join a
@@ -50,10 +51,13 @@ import {
   PRESSURE,
   settledBlocks,
   UNDER_WAY_CREDIT,
+  WAIT_UNTIL,
   waitedNs,
 } from "./known-numbers.ts";
 import { LateMark } from "./late-mark.ts";
+import { chargeLateness, latenessMs } from "./lateness.ts";
 import { lowestCost, NO_CANDIDATE } from "./lowest-cost.ts";
+import { Offers } from "./offers.ts";
 import { numberParameter, resolveParameters } from "./parameters.ts";
 import { type ForeseenPrompt, PromptBook } from "./prompt-book.ts";
 import { QueuePressure } from "./queue-pressure.ts";
@@ -159,15 +163,7 @@ class Warmpath implements Policy {
     lackMs: 0,
   };
   #known: Float64Array = new Float64Array(0);
-  /** By candidate: what it would cost as things are, and if it held as much of the prompt as the best holder does. */
-  #costs: Float64Array = new Float64Array(64);
-  #warmCosts: Float64Array = new Float64Array(64);
-  /** How much of the former is for what it would compute once more, blocks it counts as holding, and how urgent it is there. */
-  #wastes: Float64Array = new Float64Array(64);
-  #held: Float64Array = new Float64Array(64);
-  #urgencies: Float64Array = new Float64Array(64);
-  /** By how much each is above the cheapest where they take turns. */
-  #overlooked: Float64Array = new Float64Array(64);
+  readonly #offers: Offers = new Offers();
   /** The soonest first token of any candidate. */
   #soonestNs = 0;
   #hitShare = 0;
@@ -192,7 +188,7 @@ class Warmpath implements Policy {
     claim.soonestNs = this.#soonestNs;
     claim.pressure = known[PRESSURE];
     claim.waits = this.#survey.waiting + 1 / view.count;
-    let choice = lowestCost(view, this.#costs, "rotation");
+    let choice = lowestCost(view, this.#offers.costs, "rotation");
     if (choice.kind !== "place") return choice;
     choice = this.#considerCopy(view, choice, known);
     this.#foresee(view, choice.replica, known);
@@ -209,10 +205,12 @@ class Warmpath implements Policy {
     const known = this.#known;
     known.set(coefficientsNs);
     known[HIT_SHARE] = this.#hitShare;
-    known[COPY_WORTH] = deepest > 0 ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
+    const mayCopy = deepest > 0 && this.#copies.mayCopy(count);
+    known[COPY_WORTH] = mayCopy ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
     known[PRESSURE] = this.#pressure.at(nowNs, waiting);
     known[ARRIVALS] = this.#arrivals.at(nowNs);
-    known[LATE] = this.#shared.isWorthWaiting ? this.#late.ns : 0;
+    known[LATE] = this.#late.ns;
+    known[WAIT_UNTIL] = this.#shared.isWorthWaiting ? this.#late.ns : 0;
     known[UNDER_WAY_CREDIT] = Math.min(this.#expectedCredit, this.#shared.spared);
     for (let at = 0, first = PER_CANDIDATE; at < count; at++, first += CANDIDATE_NUMBERS) {
       const replica = candidates[at];
@@ -238,22 +236,23 @@ class Warmpath implements Policy {
 
   explain(view: CandidateView, learned: ArrayLike<number> = this.learned(view)): Explanation {
     const urgency = this.#weigh(view, learned);
-    const cheapest = lowestCost(view, this.#costs, "rotation") as Placement;
+    const cheapest = lowestCost(view, this.#offers.costs, "rotation") as Placement;
     const place = this.#placeOfCopy(view, cheapest);
     const candidates = Array.from(view.candidates.subarray(0, view.count), (replica, at) => {
       const spared = at === place ? this.#sparedMs(at, learned[COPY_WORTH]) : 0;
-      const harm = this.#judged(view, at, learned, this.#held[at]);
+      const harm = this.#judged(view, at, learned, this.#offers.held[at]);
       const terms = [
-        ...harmTerms(harm, this.#urgencies[at]),
+        ...harmTerms(harm, this.#offers.urgencies[at]),
+        { name: "lateness", value: this.#offers.lateness[at] },
         { name: "worth of a copy", value: -spared },
-        { name: "too close to tell", value: -this.#overlooked[at] },
+        { name: "too close to tell", value: -this.#offers.overlooked[at] },
       ];
-      return { replica, cost: this.#costs[at] - spared, terms };
+      return { replica, cost: this.#offers.costs[at] - spared, terms };
     });
-    const eased = this.#urgencies.subarray(0, view.count).find((there) => there < urgency);
+    const eased = this.#offers.urgencies.subarray(0, view.count).find((there) => there < urgency);
     const inTime = eased === undefined ? "" : ` (${eased.toFixed(1)} × where nobody is late)`;
     const first = `${urgency.toFixed(1)} ×${inTime} (time to first token + prompts put off + prompts to come)`;
-    const rule = `${first} + own decode + delay of others + eviction − shared batch − worth of a copy − too close to tell`;
+    const rule = `${first} + own decode + delay of others + eviction − shared batch + lateness − worth of a copy − too close to tell`;
     return { rule, unit: "ms", candidates };
   }
 
@@ -306,7 +305,7 @@ class Warmpath implements Policy {
   /** Fills the costs of all candidates and returns how urgent the request is. */
   #weigh(view: CandidateView, known: ArrayLike<number>): number {
     const { count } = view;
-    if (count > this.#costs.length) this.#makeRoom(count);
+    this.#offers.makeRoom(count);
     const beliefs = this.#beliefs;
     beliefs.coefficientsNs = known;
     beliefs.hitShare = known[HIT_SHARE];
@@ -314,32 +313,44 @@ class Warmpath implements Policy {
     for (let at = 0; at < count; at++) beliefs.mostSettled = Math.max(beliefs.mostSettled, settledBlocks(at, known));
     beliefs.arrivals = known[ARRIVALS] / count;
     const urgency = this.#urgency(known);
+    const { costs, held, urgencies, firstTokensNs } = this.#offers;
     let mostHeld = 0;
     let mayWait = false;
     this.#soonestNs = Number.POSITIVE_INFINITY;
     for (let at = 0; at < count; at++) {
-      this.#held[at] = this.#countedBlocks(view, at, known);
-      this.#urgencies[at] = urgency;
+      held[at] = this.#countedBlocks(view, at, known);
+      urgencies[at] = urgency;
       this.#price(view, at, known);
-      mayWait ||= this.#held[at] > beliefs.mostSettled && this.#isInTime(at, known);
-      mostHeld = Math.max(mostHeld, this.#held[at]);
-      this.#soonestNs = Math.min(this.#soonestNs, firstTokenNs(this.#harm));
+      mayWait ||= held[at] > beliefs.mostSettled && this.#isInTime(at, known);
+      mostHeld = Math.max(mostHeld, held[at]);
+      this.#soonestNs = Math.min(this.#soonestNs, firstTokensNs[at]);
     }
     if (mayWait) this.#takeTime(view, known);
-    for (let at = 0; at < count; at++) {
-      this.#warmCosts[at] = this.#costs[at];
-      if (this.#held[at] < mostHeld) this.#warmCosts[at] = costMs(this.#judged(view, at, known, mostHeld), urgency);
-    }
-    const cheapest = placeOfLowest(this.#costs, count);
-    letTakeTurns(this.#costs, this.#held, count, cheapest, this.#closeMs(view, cheapest, known), this.#overlooked);
+    // Who is late wherever it goes has nothing to gain, and would only push others aside.
+    const lateNs = this.#soonestNs > known[LATE] ? 0 : known[LATE];
+    chargeLateness(this.#offers, count, mostHeld, lateNs, this.#calmUrgency);
+    this.#priceWarm(view, known, urgency, mostHeld, lateNs);
+    const cheapest = placeOfLowest(costs, count);
+    letTakeTurns(this.#offers, count, cheapest, this.#closeMs(view, cheapest, known));
     return urgency;
+  }
+
+  /** What all would cost if they held the most of the prompt that any does. */
+  #priceWarm(view: CandidateView, known: ArrayLike<number>, urgency: number, mostHeld: number, lateNs: number): void {
+    const { costs, warmCosts, held } = this.#offers;
+    for (let at = 0; at < view.count; at++) {
+      warmCosts[at] = costs[at];
+      if (held[at] >= mostHeld) continue;
+      const warm = this.#judged(view, at, known, mostHeld);
+      warmCosts[at] = costMs(warm, urgency) + latenessMs(firstTokenNs(warm), lateNs, this.#calmUrgency);
+    }
   }
 
   /** How much dearer than the cheapest a candidate may be and still take turns with it. */
   #closeMs({ candidates, load }: CandidateView, cheapest: number, known: ArrayLike<number>): number {
     const share = Math.max(0, 1 - known[HIT_SHARE] / TURNS_BELOW_HIT_SHARE);
     const stepNs = decodeStepNs(load, candidates[cheapest], known);
-    return (this.#urgencies[cheapest] * TURN_STEPS * share * stepNs) / NS_PER_MS;
+    return (this.#offers.urgencies[cheapest] * TURN_STEPS * share * stepNs) / NS_PER_MS;
   }
 
   /**
@@ -358,23 +369,25 @@ class Warmpath implements Policy {
 
   /** Whether neither the request judged last nor anybody it would be computed with is late there. */
   #isInTime(at: number, known: ArrayLike<number>): boolean {
-    return waitedNs(at, known) + firstTokenNs(this.#harm) <= known[LATE];
+    return waitedNs(at, known) + firstTokenNs(this.#harm) <= known[WAIT_UNTIL];
   }
 
   /** Who can be in time by joining a prompt under way does not hurry, wherever else it would be in time. */
   #takeTime(view: CandidateView, known: ArrayLike<number>): void {
     for (let at = 0; at < view.count; at++) {
-      this.#judged(view, at, known, this.#held[at]);
+      this.#judged(view, at, known, this.#offers.held[at]);
       if (!this.#isInTime(at, known)) continue;
-      this.#urgencies[at] = Math.min(this.#urgencies[at], this.#busyUrgency);
+      this.#offers.urgencies[at] = Math.min(this.#offers.urgencies[at], this.#busyUrgency);
       this.#price(view, at, known);
     }
   }
 
   #price(view: CandidateView, at: number, known: ArrayLike<number>): void {
-    const harm = this.#judged(view, at, known, this.#held[at]);
-    this.#costs[at] = costMs(harm, this.#urgencies[at]);
-    this.#wastes[at] = (this.#urgencies[at] * harm.wasteNs) / NS_PER_MS;
+    const { costs, wastes, held, urgencies, firstTokensNs } = this.#offers;
+    const harm = this.#judged(view, at, known, held[at]);
+    firstTokensNs[at] = firstTokenNs(harm);
+    costs[at] = costMs(harm, urgencies[at]);
+    wastes[at] = (urgencies[at] * harm.wasteNs) / NS_PER_MS;
   }
 
   /** The harm of one candidate if it held so many blocks. */
@@ -394,9 +407,9 @@ class Warmpath implements Policy {
     const at = this.#placeOfCopy(view, cheapest);
     if (at < 0) return cheapest;
     const { deepest } = this.#survey;
-    const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
-    this.#costs[at] -= this.#sparedMs(at, known[COPY_WORTH]);
-    const choice = lowestCost(view, this.#costs, "rotation") as Placement;
+    const paid = this.#offers.costs[view.candidates.indexOf(cheapest.replica)];
+    this.#offers.costs[at] -= this.#sparedMs(at, known[COPY_WORTH]);
+    const choice = lowestCost(view, this.#offers.costs, "rotation") as Placement;
     const claim = this.#claim;
     claim.key = view.prefixKey(deepest);
     if (choice.replica === view.candidates[at]) claim.copy = "settle";
@@ -404,23 +417,23 @@ class Warmpath implements Policy {
       // Only what is there already tells of lasting need: a burst waits for one and the same prompt to be computed.
       claim.copy = "charge";
       // While prompts queue everywhere, one more to compute would be paid for by all of them.
-      claim.lackMs = this.#calm(known) ** 2 * (paid - this.#warmCosts[at]);
+      claim.lackMs = this.#calm(known) ** 2 * (paid - this.#offers.warmCosts[at]);
     }
     return choice;
   }
 
   /** Where a copy would have been the cheapest of all; -1 if nobody holds anything, or the cheapest is a holder. */
   #placeOfCopy(view: CandidateView, cheapest: Placement): number {
-    const warmest = lowestCost(view, this.#warmCosts, "rotation") as Placement;
+    const warmest = lowestCost(view, this.#offers.warmCosts, "rotation") as Placement;
     if (warmest.replica === cheapest.replica) return -1;
     const at = view.candidates.indexOf(warmest.replica);
-    const paid = this.#costs[view.candidates.indexOf(cheapest.replica)];
-    return this.#warmCosts[at] < paid ? at : -1;
+    const paid = this.#offers.costs[view.candidates.indexOf(cheapest.replica)];
+    return this.#offers.warmCosts[at] < paid ? at : -1;
   }
 
   /** What a copy takes off its price: a prefix that is worth a copy is not computed in vain. */
   #sparedMs(at: number, worthMs: number): number {
-    return worthMs > 0 ? worthMs + this.#wastes[at] : 0;
+    return worthMs > 0 ? worthMs + this.#offers.wastes[at] : 0;
   }
 
   /** Notes when the prompt should be done where it is to go. */
@@ -438,7 +451,7 @@ class Warmpath implements Policy {
       claim.sharedInNs = firstTokenNs(this.#judged(view, at, known, cached));
       claim.apartInNs = firstTokenNs(this.#judged(view, at, known, settled));
     }
-    const harm = this.#judged(view, at, known, this.#held[at]);
+    const harm = this.#judged(view, at, known, this.#offers.held[at]);
     foreseen.isBehindOthers = load.inFlight[replica] > load.decoding[replica];
     foreseen.untilStepNs = load.decoding[replica] > 0 ? (beliefs.factor * decodeStepNs(load, replica, known)) / 2 : 0;
     foreseen.doneInNs = firstTokenNs(harm);
@@ -455,6 +468,7 @@ class Warmpath implements Policy {
     this.#late.note(soonestNs);
     if (copy === "charge") this.#copies.charge(key, nowNs, lackMs);
     else if (copy === "settle") this.#copies.settle(key);
+    this.#copies.placed();
     this.#claim.copy = "none";
   }
 
@@ -467,15 +481,6 @@ class Warmpath implements Policy {
   /** How much first tokens count for. */
   #urgency(known: ArrayLike<number>): number {
     return this.#busyUrgency + (this.#calmUrgency - this.#busyUrgency) * this.#calm(known);
-  }
-
-  #makeRoom(count: number): void {
-    this.#costs = new Float64Array(2 * count);
-    this.#warmCosts = new Float64Array(2 * count);
-    this.#wastes = new Float64Array(2 * count);
-    this.#held = new Float64Array(2 * count);
-    this.#urgencies = new Float64Array(2 * count);
-    this.#overlooked = new Float64Array(2 * count);
   }
 }
 
