@@ -195,6 +195,21 @@ describe("without the decider", () => {
     expect(made.standInAccounting).toMatchObject({ offered: 3, completed: 3, unfinished: 0 });
   });
 
+  test("a request whose client has left while it waited is asked of nobody else", async () => {
+    const running = await startDecider(1);
+    const made = await proxy();
+    const waiting = new Noted();
+    for (const id of ["1", "2"]) made.offer(offer(id), new Noted());
+    made.offer(offer("3"), waiting);
+    await vi.waitFor(() => expect(running.decider.router.queued).toBe(1));
+    const stopped = stop(running);
+    made.ended("3", { outcome: "cancelled", fault: "client-left" });
+    await stopped;
+    await vi.waitFor(() => expect(made.readiness().decider).toBe("fallback"));
+    expect(waiting.heard).toEqual(["over"]);
+    expect(made.standInAccounting).toMatchObject({ offered: 1, cancelled: 1, unfinished: 0 });
+  });
+
   test("a stream that is cut goes on all the same", async () => {
     const running = await startDecider();
     const made = await proxy();

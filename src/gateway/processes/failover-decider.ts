@@ -166,8 +166,9 @@ export class FailoverDecider implements Decider {
     for (const led of this.#led.values()) {
       if (led.leader !== this.#remote) continue;
       led.isOrphan = true;
-      if (!led.isPlaced) this.#standInFor(led);
-      else if (led.reported !== undefined) this.#endOrphan(led, led.reported);
+      // First: of a request that nobody wants any more the end is reported while it waits, and it is not to be placed.
+      if (led.reported !== undefined) this.#endOrphan(led, led.reported);
+      else if (!led.isPlaced) this.#standInFor(led);
     }
   }
 
