@@ -47,6 +47,7 @@ const ERROR: Uint8Array = bytes("error");
 const DATA: Uint8Array = bytes("data:");
 const DONE: Uint8Array = bytes("[DONE]");
 
+const BLANK_LINE: Uint8Array = bytes("\n\n");
 const EMPTY: Uint8Array = new Uint8Array(0);
 
 /** From here on the beginning of an event is not looked through again with every piece that follows, nor copied. */
@@ -119,13 +120,17 @@ export class SseScanner {
     return from === all.length ? all : all.subarray(0, from);
   }
 
-  /** The stream is over: reads what came after the last whole event, and returns it to be passed on as it is. */
+  /**
+   * The stream is over. What came after the last whole event is one too if only its blank line is missing, which is then put
+   * behind it; the beginning of an event is nothing, or whatever is sent after it would be taken for the rest.
+   */
   finish(): Uint8Array {
     const rest = this.#rest;
     this.#rest = EMPTY;
     this.#room = EMPTY;
-    if (rest.length > 0) this.#event(rest, 0, rest.length);
-    return rest;
+    if (!lacksOnlyItsEnd(rest)) return EMPTY;
+    const isBareUsage = this.#event(rest, 0, rest.length);
+    return isBareUsage && this.#dropsUsage ? EMPTY : joined(withoutLineEnd(rest), BLANK_LINE);
   }
 
   /** Whether the event that has begun ends in this piece. */
@@ -213,6 +218,18 @@ function dataStart(all: Uint8Array, from: number, end: number): number {
     line = next + 1;
   }
   return -1;
+}
+
+/** Whether an event whose blank line has not come has all of its data. */
+function lacksOnlyItsEnd(rest: Uint8Array): boolean {
+  const start = dataStart(rest, 0, rest.length);
+  return start >= 0 && (matches(rest, start, DONE) || parsed(rest.subarray(start)) !== undefined);
+}
+
+function withoutLineEnd(event: Uint8Array): Uint8Array {
+  let { length } = event;
+  while (event[length - 1] === LINE_FEED || event[length - 1] === CARRIAGE_RETURN) length--;
+  return event.subarray(0, length);
 }
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
