@@ -176,13 +176,13 @@ export class Exchange implements DecidedRequest, AttemptListener {
       const broken: AttemptEnd = { outcome: "failed", fault: end.hasError ? "stream-error" : "stream-cut" };
       const withheld = this.#prepared.continuity?.withheld;
       const message = "the worker ended its stream before its end";
-      // Whatever went wrong is in the stream, or its end mark is missing: the client can see it there.
+      // What the worker said of it is in the stream. That its end mark is missing is nothing that clients look at.
       if (end.hasError && withheld === undefined) this.#goOn(undefined, broken, () => "");
       else {
-        this.#breakOff(broken, (why) => {
-          if (why === undefined) return "";
-          return withheld ?? sseEvent(encodeError(errorFields("worker_failed", withReason(message, why))));
-        });
+        this.#breakOff(
+          broken,
+          (why) => withheld ?? sseEvent(encodeError(errorFields("worker_failed", withReason(message, why)))),
+        );
       }
     } else if (end.hasError) {
       const reported = this.#prepared.continuity?.reported ?? "no more is known of it";

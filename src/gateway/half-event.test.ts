@@ -49,6 +49,16 @@ function closing(text: string): (response: ServerResponse) => void {
   return ({ socket }) => socket?.end(head + text);
 }
 
+test.each([
+  ["ends its answer", streaming],
+  ["closes its connection", closing],
+])("a client hears of a worker that %s inside an event, in an event", async (_how, answering) => {
+  const heard = await heardOf([answering(event("a") + HALF)], false);
+  expect(heard.slice(0, event("a").length)).toBe(event("a"));
+  const [, last = ""] = /^data: (.*)\n\n$/.exec(heard.slice(event("a").length)) ?? [];
+  expect(JSON.parse(last)).toMatchObject({ error: { code: "worker_failed" } });
+});
+
 test("a stream that goes on elsewhere has nothing of the event that it was cut in", async () => {
   const heard = await heardOf([closing(event("a") + HALF), streaming(event("b", "stop") + DONE)], true);
   expect(heard).toBe(event("a") + event("b", "stop") + DONE);

@@ -99,10 +99,12 @@ describe("the gateway", () => {
     expect(router.log.latest(9)).toHaveLength(1);
   });
 
-  test("accounts a stream without its end mark as failed, and passes on what there was", async () => {
+  test("accounts a stream without its end mark as failed, passes on what there was, and says so", async () => {
     const events = 'data: {"choices":[{"text":"x"}]}\n\n';
     const { url, router } = await gatewayTo(answering(200, events, "text/event-stream"));
-    expect(await (await ask(url, { stream: true })).text()).toBe(events);
+    const heard = await (await ask(url, { stream: true })).text();
+    expect(heard.slice(0, events.length)).toBe(events);
+    expect(heard.slice(events.length)).toMatch(/^data: \{"error":\{.*"code":"worker_failed"\}\}\n\n$/);
     expect(router.accounting).toMatchObject({ offered: 1, failed: 1, unfinished: 0 });
   });
 
