@@ -46,13 +46,17 @@ export function tokensOptions(text: string): TokensOptions {
 }
 
 /**
- * Makes the source of tokens that the options name; problems with files are thrown here, not at the first prompt.
+ * Makes the source of tokens that the options name; problems with files are thrown here, not at the first prompt. An engine that is
+ * asked for them is sent `authorization`.
  *
  * @example
  * const tokens = await createTokens(tokensOptions("models/qwen"));
  * const promptTokens = await tokens.tokensOf({ kind: "text", text: "Hello" });
  */
-export async function createTokens(options: TokensOptions): Promise<PromptTokens> {
+export async function createTokens(
+  options: TokensOptions,
+  authorization?: () => string | undefined,
+): Promise<PromptTokens> {
   switch (options.kind) {
     case "none":
       return new InlineTokens(new TextChunkTokenizer(), "approximate");
@@ -67,7 +71,7 @@ export async function createTokens(options: TokensOptions): Promise<PromptTokens
         const problem = "SGLang's /tokenize takes no chats: name the folder with the model's chat template";
         throw new WarmpathError("WP_INVALID_INPUT", `tokenizer: ${problem}`);
       }
-      return new RemoteTokens({ ...remote, ...(chatTemplate !== undefined && { chatTemplate }) });
+      return new RemoteTokens({ ...remote, authorization, ...(chatTemplate !== undefined && { chatTemplate }) });
     }
   }
 }

@@ -38,6 +38,19 @@ const three = (_: unknown, response: ServerResponse): void => {
 };
 
 describe("an engine's /tokenize", () => {
+  test("is asked with the engine's key, as it is by then", async () => {
+    let key = "Bearer first";
+    const guarded = (_: unknown, response: ServerResponse): void => {
+      if (response.req.headers.authorization === key) three(_, response);
+      else response.writeHead(401).end('{"error":"Unauthorized"}');
+    };
+    const { tokens } = await engine(guarded, { authorization: () => key });
+    expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));
+    key = "Bearer second";
+    expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));
+    expect(tokens.counts.guessed).toBe(0);
+  });
+
   test("is asked in vLLM's words", async () => {
     const { tokens, bodies } = await engine(three, { model: "m" });
     expect(await tokens.tokensOf(PROMPT)).toEqual(Uint32Array.of(5, 6, 7));

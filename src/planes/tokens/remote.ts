@@ -14,6 +14,8 @@ export interface RemoteTokensOptions {
   readonly dialect: TokenizeDialect;
   /** The model's name as the engine knows it; without one the engine takes its own. */
   readonly model?: string;
+  /** What the engine is sent as `authorization`, where it asks for a key; SGLang does so here as it does everywhere. */
+  readonly authorization?: (() => string | undefined) | undefined;
   /** How chats are written; SGLang needs it. */
   readonly chatTemplate?: ChatTemplateSource;
   readonly timeoutMs?: number;
@@ -89,10 +91,11 @@ export class RemoteTokens implements PromptTokens {
 
   /** The tokens; undefined where the engine will have nothing to do with this prompt, which says nothing about others. */
   async #ask(body: string): Promise<Uint32Array | undefined> {
+    const authorization = this.#options.authorization?.();
     const { statusCode, body: answer } = await this.#pool.request({
       method: "POST",
       path: this.#path,
-      headers: { "content-type": "application/json" },
+      headers: { "content-type": "application/json", ...(authorization !== undefined && { authorization }) },
       body,
     });
     if (statusCode !== 200) {

@@ -43,7 +43,7 @@ export async function askEngine(url: string, text: string, key: string | undefin
     blockTokens: described?.blockTokens ?? blockSizeIn(metricsText),
     kvBlocks: described?.kvBlocks ?? load?.kvBlocks,
     batchSlots: described?.batchSlots ?? load?.batchSlots,
-    tokens: await tokensOf(url, text, modelsIn(models?.bytes ?? new Uint8Array())?.[0]),
+    tokens: await tokensOf(url, text, modelsIn(models?.bytes ?? new Uint8Array())?.[0], key),
     clockAheadMs: clockOf(models ?? health),
   };
 }
@@ -71,8 +71,13 @@ export async function getJson(url: string, token?: string): Promise<unknown> {
   return answer?.status === 200 ? jsonOf(answer.bytes) : undefined;
 }
 
-async function tokensOf(url: string, text: string, model: string | undefined): Promise<number[] | undefined> {
-  const answer = await post(`${url}/tokenize`, { prompt: text, text, ...(model !== undefined && { model }) });
+async function tokensOf(
+  url: string,
+  text: string,
+  model: string | undefined,
+  key: string | undefined,
+): Promise<number[] | undefined> {
+  const answer = await post(`${url}/tokenize`, { prompt: text, text, ...(model !== undefined && { model }) }, key);
   const tokens = answer?.status === 200 ? field(jsonOf(answer.bytes), "tokens") : undefined;
   return Array.isArray(tokens) && tokens.every((token) => typeof token === "number") ? tokens : undefined;
 }

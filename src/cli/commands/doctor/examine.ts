@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { FleetFacts, WorkerFacts } from "../../../lab/preflight/fleet-facts.ts";
 import { field } from "../../../wire/openai-usage.ts";
 import { createTokens, tokensOptions } from "../../prompt-tokens.ts";
-import { ownAdminToken, ownApiKey, ownUpstreamKey } from "../../secrets.ts";
+import { bearer, ownAdminToken, ownApiKey, ownUpstreamKey } from "../../secrets.ts";
 import { askEngine, chat, getJson } from "./engine-questions.ts";
 
 /** Where the gateway to be examined is. */
@@ -132,7 +132,7 @@ async function gatewayTokens(
 ): Promise<{ tokens: readonly number[] | undefined; tokensProblem?: string }> {
   if (tokenizer === undefined) return { tokens: undefined };
   try {
-    const source = await createTokens(tokensOptions(tokenizer));
+    const source = await createTokens(tokensOptions(tokenizer), () => bearer(engineKey())["authorization"]);
     const tokens = [...(await source.tokensOf({ kind: "text", text: TEXT }))];
     const { fidelity } = source;
     await source.close();

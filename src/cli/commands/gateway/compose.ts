@@ -154,7 +154,7 @@ export async function startProxy(
   log: Log = () => {},
 ): Promise<RunningProxy> {
   const access = await proxyAccess(settings, log);
-  const tokens: PromptTokens = await createTokens(tokensOptions(settings.tokenizer));
+  const tokens: PromptTokens = await createTokens(tokensOptions(settings.tokenizer), access.engineAuthorization);
   const requests = await createRequestWay(settings);
   const gateway = new Gateway({
     decider,
