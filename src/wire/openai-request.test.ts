@@ -89,6 +89,12 @@ describe("requests in OpenAI's form", () => {
     expect(parseGenerationRequest("completion", { model: "m", prompt }).request?.prompt).toEqual(expected);
   });
 
+  test("takes a completion that asks for no tokens, as whoever wants the prompt scored does", () => {
+    const body = { model: "m", prompt: "x", max_tokens: 0, echo: true, logprobs: 1 };
+    // The engine computes one all the same, and keeps it to itself.
+    expect(parseGenerationRequest("completion", body).request?.maxOutputTokens).toBe(1);
+  });
+
   test.each([
     ["chat", [], "body"],
     ["chat", null, "body"],
@@ -102,6 +108,7 @@ describe("requests in OpenAI's form", () => {
     ["chat", { model: "m", messages: MESSAGES, max_completion_tokens: 0 }, "max_completion_tokens"],
     ["chat", { model: "m", messages: MESSAGES, cache_salt: 1 }, "cache_salt"],
     ["completion", { model: "m" }, "prompt"],
+    ["completion", { model: "m", prompt: "x", max_tokens: -1 }, "max_tokens"],
     ["completion", { model: "m", prompt: [] }, "prompt"],
     ["completion", { model: "m", prompt: ["a", "b"] }, "prompt"],
     ["completion", { model: "m", prompt: [1, -1] }, "prompt"],

@@ -69,15 +69,17 @@ export function parseGenerationRequest(kind: GenerationKind, body: unknown): Par
   // Clients write null for what they leave out, also beside the older name of the same limit.
   const limitName = (field(body, "max_completion_tokens") ?? null) === null ? "max_tokens" : "max_completion_tokens";
   const limit = field(body, limitName) ?? undefined;
-  if (limit !== undefined && !(typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0)) {
-    return problem(limitName, "must be a whole number of at least 1");
+  // No token at all is what a completion asks for that only wants its prompt back, with the odds of its tokens.
+  const least = kind === "completion" ? 0 : 1;
+  if (limit !== undefined && !(typeof limit === "number" && Number.isSafeInteger(limit) && limit >= least)) {
+    return problem(limitName, `must be a whole number of at least ${least}`);
   }
   const cacheSalt = field(body, "cache_salt") ?? undefined;
   if (cacheSalt !== undefined && typeof cacheSalt !== "string") return problem("cache_salt", "must be a string");
   const prompt = kind === "chat" ? chatPrompt(body) : completionPrompt(field(body, "prompt"));
   if (typeof prompt === "string") return problem(kind === "chat" ? "messages" : "prompt", prompt);
   const includesUsage = field(field(body, "stream_options"), "include_usage") === true;
-  const maxOutputTokens = limit;
+  const maxOutputTokens = limit === undefined ? undefined : Math.max(1, limit);
   return { request: { kind, model, prompt, isStreaming: stream, includesUsage, maxOutputTokens, cacheSalt } };
 }
 
