@@ -18,7 +18,7 @@ import { HeardAnswer } from "./heard-answer.ts";
 import { LentBody } from "./lent-body.ts";
 import { closeAfter } from "./lingering-close.ts";
 import { type GatewayErrorCode, respondWithError } from "./openai-errors.ts";
-import { isTooLarge, readBody } from "./request-body.ts";
+import { isTooLarge, readBody, waitsToSend } from "./request-body.ts";
 import { StreamContinuity } from "./stream-continuity.ts";
 
 export interface GenerationOptions {
@@ -81,7 +81,7 @@ export class Generation {
   ): Promise<Preparation> {
     const arrivedMs = performance.now();
     const { maxBodyBytes } = this.#options;
-    if (request.headers.expect !== undefined && !isTooLarge(request, maxBodyBytes)) response.writeContinue();
+    if (waitsToSend(request) && !isTooLarge(request, maxBodyBytes)) response.writeContinue();
     const read = await readBody(request, maxBodyBytes);
     const refuse = (code: GatewayErrorCode, message: string, param?: string): Preparation => {
       respondWithError(response, code, message, param);

@@ -72,6 +72,8 @@ export function createListener({ limits, tls, serve, rejected }: ListenerOptions
   server.on("request", taken);
   // Whoever asks before sending is told to go on when the body is wanted, and not before.
   server.on("checkContinue", taken);
+  // Whatever else is expected makes no difference; Node would refuse it, in a shape that is not OpenAI's, and tell nobody.
+  server.on("checkExpectation", taken);
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket;
     const code = codeOf(error);

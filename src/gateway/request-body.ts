@@ -2,6 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { BodyPieces } from "../wire/body-pieces.ts";
 import { BytesInTurn } from "./bytes-in-turn.ts";
 
+const CONTINUE = /(?:^|,)\s*100-continue\s*(?:$|,)/i;
+
 /** What became of reading a body. */
 export type ReadBody =
   | { readonly kind: "read"; readonly bytes: Uint8Array }
@@ -11,6 +13,11 @@ export type ReadBody =
 /** Whether a body follows the headers. */
 export function bringsBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+/** Whether a client waits to be told before it sends the body. One of an earlier version would take that for its answer. */
+export function waitsToSend({ headers, httpVersion }: IncomingMessage): boolean {
+  return httpVersion === "1.1" && CONTINUE.test(headers.expect ?? "");
 }
 
 /** Whether a body is too large by its own word. */
