@@ -19,6 +19,9 @@ interface Place {
   readonly port: number;
 }
 
+/** The host of a service that is decidedly not there, as RFC 2782 has it; without its dot in the resolver's words. */
+const NOWHERE: ReadonlySet<string> = new Set(["", "."]);
+
 /** Answers that mean that there is nobody, rather than that nothing could be found out. */
 const NOBODY: ReadonlySet<string> = new Set(["ENOTFOUND", "ENODATA"]);
 
@@ -35,9 +38,18 @@ export class DnsDiscovery implements DiscoveryPlane {
   async watch(listener: DiscoveryListener): Promise<DiscoveryWatch> {
     const { name, intervalMs } = this.#options;
     const roster = new Roster(listener);
+    let lastMisnamed: string | undefined;
     const watch = await lookRepeatedly(async () => {
       const places = await this.#look().catch((error: Error) => roster.problem(`${name}: ${error.message}`));
-      if (places !== undefined) roster.replace(places.map((place) => this.#worker(place)));
+      if (places === undefined) return;
+      const workers = places.map((place) => this.#worker(place));
+      roster.replace(workers.filter(({ url }) => URL.canParse(url)));
+      const misnamed = workers.find(({ url }) => !URL.canParse(url))?.url;
+      // Once: a look that found somebody makes the roster forget what was said before.
+      if (misnamed !== undefined && misnamed !== lastMisnamed) {
+        roster.problem(`${name}: ${JSON.stringify(misnamed)} is no address of a worker; it is left out`);
+      }
+      lastMisnamed = misnamed;
     }, intervalMs);
     return {
       look: () => watch.look(),
@@ -52,7 +64,8 @@ export class DnsDiscovery implements DiscoveryPlane {
     const { name, port } = this.#options;
     if (port === undefined) {
       const records = await orNobody(this.#resolver.resolveSrv(name));
-      return inOrder(records.map((record) => ({ host: record.name, port: record.port })));
+      const there = records.filter((record) => !NOWHERE.has(record.name));
+      return inOrder(there.map((record) => ({ host: record.name, port: record.port })));
     }
     const [four, six] = await Promise.all([
       orNobody(this.#resolver.resolve4(name)),

@@ -21,6 +21,7 @@ export interface Discovery {
 }
 
 const LOOK_MS = 2000;
+const LAST_PORT = 65_535;
 
 /** Reads what `--discover` says; workers named by flags are found in any case. All but those that register are asked. */
 export function createDiscovery(workers: readonly DiscoveredWorker[], source: string | undefined): Discovery {
@@ -46,7 +47,7 @@ export function createDiscovery(workers: readonly DiscoveredWorker[], source: st
       return found(new DnsDiscovery({ name: rest, intervalMs: LOOK_MS }));
     case "dns": {
       const [, name, port] = /^(.+):(\d+)$/.exec(rest) ?? [];
-      if (name === undefined) break;
+      if (name === undefined || Number(port) < 1 || Number(port) > LAST_PORT) break;
       return found(new DnsDiscovery({ name, port: Number(port), intervalMs: LOOK_MS }));
     }
   }
