@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { type Server, type Socket, createServer } from "node:net";
 import { Gauge } from "prom-client";
-import { ACCOUNTS, type Accounting } from "../../core/accounts.ts";
+import { ACCOUNTS } from "../../core/accounts.ts";
 import type { DecidedRequest, Decider } from "../decider.ts";
 import type { LocalDecider } from "../local-decider.ts";
 import { FRAME, FrameReader, FrameWriter } from "./frames.ts";
-import { type FleetNews, decodeEnd, decodeOffer, decodeRefusal } from "./messages.ts";
+import { type FleetNews, type StandInReport, decodeEnd, decodeOffer, decodeRefusal } from "./messages.ts";
 
 /** How often proxies are told of the fleet; several times as often as they take silence for an end. */
 const NEWS_MS = 250;
@@ -18,8 +18,8 @@ export class DeciderServer {
   readonly #connections = new Set<ProxyConnection>();
   readonly #news: NodeJS.Timeout;
   readonly #stopListening: () => void;
-  /** What proxies did on their own, of those that have gone. */
-  readonly #departed: Record<string, number> = {};
+  /** What each proxy has done on its own since it was started, those that have gone included; one may come several times. */
+  readonly #standIns = new Map<string, Readonly<Record<string, number>>>();
 
   /** Proxies are answered by `front`, where somebody stands in front of the decider. */
   constructor(decider: LocalDecider, front: Decider = decider) {
@@ -56,11 +56,9 @@ export class DeciderServer {
   }
 
   #connected(socket: Socket): void {
-    const connection = new ProxyConnection(this.#front, socket, () => {
-      this.#connections.delete(connection);
-      for (const [account, count] of Object.entries(connection.standIn)) {
-        this.#departed[account] = (this.#departed[account] ?? 0) + count;
-      }
+    const connection: ProxyConnection = new ProxyConnection(this.#front, socket, {
+      stoodIn: ({ proxy, accounting }) => this.#standIns.set(proxy, { ...accounting }),
+      closed: () => this.#connections.delete(connection),
     });
     this.#connections.add(connection);
     connection.tellNews(this.#fleetNews());
@@ -92,8 +90,8 @@ export class DeciderServer {
       registers: [this.#decider.metrics.registry],
       collect: () => {
         for (const account of ["offered", ...ACCOUNTS]) {
-          let count = this.#departed[account] ?? 0;
-          for (const { standIn } of this.#connections) count += standIn[account] ?? 0;
+          let count = 0;
+          for (const standIn of this.#standIns.values()) count += standIn[account] ?? 0;
           gauge.set({ account }, count);
         }
       },
@@ -101,19 +99,26 @@ export class DeciderServer {
   }
 }
 
+/** Told what a connection is to others than the decider. */
+interface ProxyListener {
+  /** What the proxy did on its own while no decider was there. */
+  stoodIn(report: StandInReport): void;
+  closed(): void;
+}
+
 /** One proxy, as the decider sees it. */
 class ProxyConnection {
-  /** What the proxy did on its own while no decider was there. */
-  standIn: Readonly<Record<string, number>> = {};
   readonly #decider: Decider;
   readonly #socket: Socket;
+  readonly #listener: ProxyListener;
   readonly #writer = new FrameWriter();
   readonly #ids = new Map<number, string>();
   #isFlushing = false;
 
-  constructor(decider: Decider, socket: Socket, closed: () => void) {
+  constructor(decider: Decider, socket: Socket, listener: ProxyListener) {
     this.#decider = decider;
     this.#socket = socket;
+    this.#listener = listener;
     const reader = new FrameReader((kind, slot, payload) => this.#read(kind, slot, payload));
     socket.on("data", (chunk) => {
       try {
@@ -125,7 +130,7 @@ class ProxyConnection {
     socket.on("error", () => {});
     socket.on("close", () => {
       this.#lost();
-      closed();
+      listener.closed();
     });
   }
 
@@ -167,7 +172,7 @@ class ProxyConnection {
         decider.invalid(payload.toString());
         break;
       case FRAME.standIn:
-        this.standIn = { ...(JSON.parse(payload.toString()) as Accounting) };
+        this.#listener.stoodIn(JSON.parse(payload.toString()) as StandInReport);
         break;
       case FRAME.metrics:
         void this.#tellMetrics(slot);

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -243,4 +245,58 @@ describe("without the decider", () => {
       expect(await made.metricsText()).toContain('warmpath_stand_in_requests{account="completed"} 1'),
     );
   });
+
+  test("what was done is counted once, however often the way to it is lost", async () => {
+    const running = await startDecider();
+    const way = await wayTo(path);
+    open.push({ close: () => stop(running) }, way);
+    const made = new FailoverDecider({ path: way.path, blockTokens: 16 });
+    open.push(made);
+    await made.ready;
+    const lost = async (): Promise<void> => {
+      way.cut();
+      await vi.waitFor(() => expect(made.readiness().decider).toBe("fallback"));
+    };
+    const found = async (): Promise<void> => {
+      await vi.waitFor(() => expect(made.readiness().decider).toBe("present"));
+    };
+    await lost();
+    made.offer(offer("x"), new Noted());
+    made.ended("x", { outcome: "completed" });
+    await found();
+    await vi.waitFor(async () => expect(await running.decider.metricsText()).toContain(ONE_COMPLETED));
+    await lost();
+    await found();
+    // A second report by the same proxy has come when what it was asked after that is answered.
+    expect(await made.metricsText()).toContain(ONE_COMPLETED);
+    expect(await running.decider.metricsText()).toContain(ONE_COMPLETED);
+  });
 });
+
+const ONE_COMPLETED = 'warmpath_stand_in_requests{account="completed"} 1\n';
+
+/** A way to a socket that can be cut, and is open again at once for whoever comes then. */
+async function wayTo(target: string): Promise<{ path: string; cut(): void; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(target);
+    for (const socket of [near, far]) {
+      sockets.add(socket);
+      socket.on("error", () => {}).on("close", () => [near, far].forEach((end) => end.destroy()));
+    }
+    near.pipe(far).pipe(near);
+  });
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  server.listen(join(folder, "way.sock"));
+  await once(server, "listening");
+  const close = async (): Promise<void> => {
+    const closed = once(server, "close");
+    server.close();
+    cut();
+    await closed;
+  };
+  return { path: join(folder, "way.sock"), cut, close };
+}

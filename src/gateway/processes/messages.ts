@@ -1,3 +1,4 @@
+import type { Accounting } from "../../core/accounts.ts";
 import type { Continuation, KeptBlocks } from "../../core/open-request.ts";
 import type { AttemptEnd, OfferedRequest, Readiness } from "../decider.ts";
 
@@ -14,6 +15,13 @@ export interface FleetNews {
   readonly workers: readonly KnownWorker[];
   readonly models: readonly string[];
   readonly readiness: Readiness;
+}
+
+/** What a proxy has done without the decider since it was started. */
+export interface StandInReport {
+  /** Another for each proxy, and the same on all of its connections. */
+  readonly proxy: string;
+  readonly accounting: Accounting;
 }
 
 const encoder = new TextEncoder();

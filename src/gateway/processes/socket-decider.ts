@@ -1,4 +1,6 @@
+import { randomUUID } from "node:crypto";
 import { type Socket, connect } from "node:net";
+import type { Accounting } from "../../core/accounts.ts";
 import type { ShedReason } from "../../core/admission/types.ts";
 import type {
   AttemptEnd,
@@ -10,7 +12,7 @@ import type {
   Readiness,
 } from "../decider.ts";
 import { FRAME, FrameReader, FrameWriter } from "./frames.ts";
-import { type FleetNews, encodeOffer, writableEnd } from "./messages.ts";
+import { type FleetNews, type StandInReport, encodeOffer, writableEnd } from "./messages.ts";
 
 export interface SocketDeciderOptions {
   readonly path: string;
@@ -33,6 +35,7 @@ const NO_NEWS: FleetNews = {
 /** The decider of another process, behind a local socket; connects again whenever it is lost. */
 export class SocketDecider implements Decider {
   readonly #options: SocketDeciderOptions;
+  readonly #name = randomUUID();
   readonly #slots = new Map<string, number>();
   readonly #open = new Map<number, { readonly id: string; readonly decided: DecidedRequest }>();
   readonly #growth = new Map<number, number>();
@@ -111,8 +114,8 @@ export class SocketDecider implements Decider {
   }
 
   /** Tells what was done without the decider; the numbers are since the start of this process. */
-  reportStandIn(accounting: Readonly<Record<string, number>>): void {
-    this.#writer.addJson(FRAME.standIn, 0, accounting);
+  reportStandIn(accounting: Accounting): void {
+    this.#writer.addJson(FRAME.standIn, 0, { proxy: this.#name, accounting } satisfies StandInReport);
     this.#flush();
   }
 
