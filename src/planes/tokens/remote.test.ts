@@ -114,6 +114,13 @@ describe("an engine's /tokenize", () => {
     expect(tokens.counts.guessed).toBe(2);
   });
 
+  test("that hangs keeps no prompt waiting for longer than one, however many wait for their turn", async () => {
+    const { tokens, bodies } = await engine(() => {}, { timeoutMs: 50 });
+    const prompts = Array.from({ length: 64 }, () => tokens.tokensOf(PROMPT));
+    for (const made of prompts) expect(await made).toEqual(guess.encode(PROMPT));
+    expect(bodies.length).toBeLessThan(prompts.length / 2);
+  });
+
   test.each([400, 404, 422])("that refuses a prompt with %i is asked about the next", async (status) => {
     const { tokens, bodies } = await engine(
       (body, response) =>

@@ -18,6 +18,7 @@ export interface RemoteTokensOptions {
   readonly authorization?: (() => string | undefined) | undefined;
   /** How chats are written; SGLang needs it. */
   readonly chatTemplate?: ChatTemplateSource;
+  /** How long a prompt waits for its tokens. */
   readonly timeoutMs?: number;
   /** How long an engine that failed is not asked again. */
   readonly restMs?: number;
@@ -39,6 +40,7 @@ export class RemoteTokens implements PromptTokens {
   readonly #options: RemoteTokensOptions;
   readonly #pool: Pool;
   readonly #path: string;
+  readonly #timeoutMs: number;
   readonly #template: ChatTemplate | undefined;
   readonly #guess = new TextChunkTokenizer();
   readonly #nowMs: () => number;
@@ -49,6 +51,7 @@ export class RemoteTokens implements PromptTokens {
     const { origin, pathname } = new URL(options.url);
     const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.#options = options;
+    this.#timeoutMs = timeoutMs;
     this.#path = `${pathname.replace(/\/$/, "")}/tokenize`;
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
@@ -97,6 +100,8 @@ export class RemoteTokens implements PromptTokens {
       path: this.#path,
       headers: { "content-type": "application/json", ...(authorization !== undefined && { authorization }) },
       body,
+      // Of all of it, the wait for a connection included: behind an engine that hangs the last would wait for everybody before it.
+      signal: AbortSignal.timeout(this.#timeoutMs),
     });
     if (statusCode !== 200) {
       await answer.dump();
