@@ -22,7 +22,7 @@ import { isTooLarge, readBody, waitsToSend } from "./request-body.ts";
 import { StreamContinuity } from "./stream-continuity.ts";
 
 export interface GenerationOptions {
-  readonly tokens: Pick<PromptTokens, "tokensOf">;
+  readonly tokens: Pick<PromptTokens, "tokensOf" | "areAskedFor">;
   /** Tokens in a KV block, as the router was told. */
   readonly blockTokens: number;
   readonly maxBodyBytes: number;
@@ -117,7 +117,8 @@ export class Generation {
     const isContinued = wanted.isStreaming && this.#isToBeContinued(request.headers);
     const answered = this.#answeredPrompt(wanted, salted.body);
     const prepared = { offered: keyed, outgoing, isStreaming: wanted.isStreaming, arrivedMs };
-    const isHeard = wanted.prompt.kind !== "tokens" && !isLongPrompt(wanted.prompt);
+    const areAtHand = this.#options.tokens.areAskedFor !== true;
+    const isHeard = areAtHand && wanted.prompt.kind !== "tokens" && !isLongPrompt(wanted.prompt);
     const hearing = isHeard ? (): HeardAnswer => new HeardAnswer(answered, offered) : undefined;
     if (!isContinued) return { prepared, hearing };
     return { prepared: { ...prepared, continuity: new StreamContinuity({ ...answered, asksUsage }) }, hearing };

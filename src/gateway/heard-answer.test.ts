@@ -7,6 +7,7 @@ import { Router } from "../core/router.ts";
 import { MemoryEventPlane } from "../planes/event/memory.ts";
 import type { EventPlane } from "../planes/event/types.ts";
 import { InlineTokens } from "../planes/tokens/inline.ts";
+import { RemoteTokens } from "../planes/tokens/remote.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { WordTokenizer } from "../tokenizer/word-tokenizer.ts";
 import { SSE_DONE, SseScanner, sseEvent } from "../wire/sse.ts";
@@ -218,6 +219,20 @@ describe("the next turn of a conversation", () => {
       true,
     );
     expect(prompts).toEqual([1, 2, 1000]);
+  });
+
+  test("is not asked for beforehand of an engine that is asked for all tokens: its answer would come too late", async () => {
+    const prompts: string[] = [];
+    const tokenizer = await scriptedWorker((body, response) => {
+      prompts.push(body);
+      response.end('{"tokens":[1,2,3,4,5,6,7,8]}');
+    });
+    const remote = new RemoteTokens({ url: tokenizer.url, dialect: "vllm" });
+    open.push(tokenizer, remote);
+    const { url } = await gatewayWith(streams, undefined, remote);
+    await ask(url, [QUESTION], true);
+    await ask(url, nextTurn, true);
+    expect(prompts.map((body) => (JSON.parse(body) as { messages: unknown[] }).messages.length)).toEqual([1, 3]);
   });
 
   test("is left to the events of a worker that sends them", async () => {

@@ -27,7 +27,7 @@ import { Upstreams } from "./upstreams.ts";
 
 export interface GatewayOptions {
   readonly decider: Decider;
-  readonly tokens: Pick<PromptTokens, "tokensOf">;
+  readonly tokens: Pick<PromptTokens, "tokensOf" | "areAskedFor">;
   /** Tokens in a KV block, as the router was told. */
   readonly blockTokens: number;
   /** How requests reach workers; over HTTP unless told. */

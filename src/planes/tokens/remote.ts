@@ -37,6 +37,7 @@ const CONNECTIONS = 16;
  */
 export class RemoteTokens implements PromptTokens {
   readonly fidelity = "exact";
+  readonly areAskedFor = true;
   readonly #options: RemoteTokensOptions;
   readonly #pool: Pool;
   readonly #path: string;

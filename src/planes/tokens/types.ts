@@ -22,6 +22,8 @@ export interface PromptTokens {
    */
   readonly fidelity: "exact" | "approximate";
   readonly counts: TokenCounts;
+  /** Whether somebody else is asked for all tokens, so that none are there at once; false if absent. */
+  readonly areAskedFor?: boolean;
   /** The tokens at once where that is quick, else a promise of them. */
   tokensOf(prompt: TokenizerPrompt): Uint32Array | Promise<Uint32Array>;
   close(): Promise<void>;
