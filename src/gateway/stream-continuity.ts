@@ -7,6 +7,7 @@ import {
   tokensLeft,
 } from "../wire/openai-continuation.ts";
 import { encodeFinish } from "../wire/openai-reply.ts";
+import { usageAsked } from "../wire/openai-request.ts";
 import { SSE_DONE, sseEvent } from "../wire/sse.ts";
 import { StreamSplice, StreamTranscript } from "../wire/stream-transcript.ts";
 import { type AnsweredPrompt, type RequestWithAnswer, withAnswer } from "./answered-prompt.ts";
@@ -97,8 +98,8 @@ export class StreamContinuity {
 
   #asked({ body, maxOutputTokens }: RequestWithAnswer, prompt: Uint32Array): NextStep {
     const { identity, blockTokens, asksUsage } = this.#options;
-    const options = (body as { stream_options?: object }).stream_options;
-    const sent = asksUsage ? { ...body, stream_options: { ...options, include_usage: true } } : body;
+    const options = (body as { stream_options?: unknown }).stream_options;
+    const sent = asksUsage ? { ...body, stream_options: usageAsked(options) } : body;
     const continuation: Continuation = {
       promptTokens: prompt.length,
       sequence: sequenceHashes(prompt, blockTokens, identity),

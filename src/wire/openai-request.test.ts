@@ -131,7 +131,10 @@ describe("a stream whose usage is asked for", () => {
 
   test.each([
     ["null", { include_usage: true }],
+    ['"none"', { include_usage: true }],
     ['{"include_usage":false,"other":1}', { include_usage: true, other: 1 }],
+    // vLLM's usage with every event, which means nothing without the other and could not be taken out again.
+    ['{"continuous_usage_stats":true,"other":1}', { include_usage: true, other: 1 }],
   ])("with the options %s keeps the others", (options, expected) => {
     const text = `{"model":"m","stream_options":${options},"stream":true}`;
     expect(JSON.parse(asked(text))).toEqual({ model: "m", stream: true, stream_options: expected });

@@ -153,6 +153,16 @@ const ASKED_FIRST: Uint8Array = encoder.encode('{"stream_options":{"include_usag
 const OPEN_BRACE = 0x7b;
 
 /**
+ * The stream options of a client that does not ask for the usage, with it asked for. vLLM can send it with every event; that it
+ * does only for who asks for the usage at the end, and there it could not be taken out again.
+ */
+export function usageAsked(options: unknown): object {
+  const given: object = typeof options === "object" && options !== null ? options : {};
+  const { continuous_usage_stats: _, ...others } = given as Readonly<Record<string, unknown>>;
+  return { ...others, include_usage: true };
+}
+
+/**
  * The body of a streaming request with usage asked for. Bytes are put in front where that is enough, so that everything
  * else reaches the engine exactly as the client wrote it; only a body with other stream options is written anew. `take`
  * provides the memory for it.
@@ -164,8 +174,7 @@ export function withUsageAsked(
 ): Uint8Array {
   const options = field(body, "stream_options");
   if (options !== undefined) {
-    const asked = { ...(typeof options === "object" && options), include_usage: true };
-    return encoder.encode(JSON.stringify({ ...body, stream_options: asked }));
+    return encoder.encode(JSON.stringify({ ...body, stream_options: usageAsked(options) }));
   }
   return withFirst(ASKED_FIRST, bytes, take);
 }
