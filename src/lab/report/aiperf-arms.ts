@@ -24,9 +24,10 @@ export interface AiperfPosition {
 /** Sorts runs into arms, levels and repetitions; two that claim the same place are numbered on. */
 export function placeAiperfRuns(runs: readonly AiperfRun[]): AiperfPosition[] {
   const taken = new Map<string, Set<number>>();
-  return runs.map(({ summary, below, folders, arm: given }) => {
-    const path = readRunPath(below);
-    const arm = given ?? (path.arm.join("/") || nearestName(folders));
+  const paths = runs.map(({ below }) => readRunPath(below));
+  return runs.map(({ summary, folders, arm: given }, at) => {
+    const path = paths[at];
+    const arm = given ?? (armOf(path, paths) || nearestName(folders));
     const level = levelOfRun(summary, folders, withRunOf(path, folders));
     const key = `${arm}|${levelKey(level)}`;
     const numbers = taken.get(key) ?? new Set<number>();
@@ -64,7 +65,17 @@ function withRunOf(path: RunPath, folders: readonly string[]): RunPath {
   return path.run === undefined ? { ...path, run: readRunPath(folders.slice(-1)).run } : path;
 }
 
+/** The folders that name an arm; a name beside numbers of workers that all runs have in common tells no arms apart. */
+function armOf({ arm }: RunPath, all: readonly RunPath[]): string {
+  const telling = arm.filter((name) => !all.every(({ besideWorkers }) => besideWorkers.includes(name)));
+  return (telling.length > 0 ? telling : arm).join("/");
+}
+
 /** The last folder that names neither a level nor a run. */
 function nearestName(folders: readonly string[]): string {
-  return folders.findLast((folder) => readRunPath([folder]).arm.length > 0) ?? folders.at(-1) ?? "run";
+  const isName = (folder: string): boolean => {
+    const { arm, besideWorkers } = readRunPath([folder]);
+    return arm.length > besideWorkers.length;
+  };
+  return folders.findLast(isName) ?? folders.at(-1) ?? "run";
 }

@@ -19,10 +19,16 @@ function summaryOf(inputConfig: Readonly<Record<string, unknown>>): AiperfSummar
 
 describe("what folders say of a run of AIPerf", () => {
   test.each([
-    [["off", "run_1"], { arm: ["off"], run: 1, level: {} }],
-    [["on", "concurrency-40", "profile_run_0003"], { arm: ["on"], run: 3, level: { concurrency: 40 } }],
-    [["a100-n2", "kv", "rate=2.5", "trial2"], { arm: ["kv"], run: 2, level: { workers: 2, rateRps: 2.5 } }],
-    [["artifacts", "workers-8", "mine"], { arm: ["mine"], run: undefined, level: { workers: 8 } }],
+    [["off", "run_1"], { arm: ["off"], besideWorkers: [], run: 1, level: {} }],
+    [
+      ["on", "concurrency-40", "profile_run_0003"],
+      { arm: ["on"], besideWorkers: [], run: 3, level: { concurrency: 40 } },
+    ],
+    [
+      ["a100-n2", "kv", "rate=2.5", "trial2"],
+      { arm: ["a100", "kv"], besideWorkers: ["a100"], run: 2, level: { workers: 2, rateRps: 2.5 } },
+    ],
+    [["artifacts", "workers-8", "mine"], { arm: ["mine"], besideWorkers: [], run: undefined, level: { workers: 8 } }],
   ])("%j", (folders, expected) => {
     expect(readRunPath(folders)).toEqual(expected);
   });
@@ -61,6 +67,15 @@ describe("runs of AIPerf sorted into arms, levels and repetitions", () => {
       ["off", 2],
       ["on", 1],
     ]);
+  });
+
+  test("an arm that is named in one word with its workers is told from others", () => {
+    const armsOf = (...names: readonly string[]): string[] =>
+      placeAiperfRuns(names.map((name) => runOf(name.split("/")))).map(({ arm, level }) => `${arm} ${level.workers}`);
+    expect(armsOf("off-n2", "on-n2", "off-n4", "on-n4")).toEqual(["off 2", "on 2", "off 4", "on 4"]);
+    expect(armsOf("a100-n2/off", "a100-n2/on", "a100-n4/off")).toEqual(["off 2", "on 2", "off 4"]);
+    expect(armsOf("a100-n2/off", "h100-n2/off")).toEqual(["a100/off 2", "h100/off 2"]);
+    expect(armsOf("on-n2", "on-n4")).toEqual(["on 2", "on 4"]);
   });
 
   test("a run without a folder of its own is named by the nearest that names anything", () => {

@@ -5,6 +5,8 @@ import type { ReportLevel } from "./cell.ts";
 export interface RunPath {
   /** What is neither a level nor a run; empty if nothing is left. */
   readonly arm: readonly string[];
+  /** Those of them that stand before a number of workers in one name: an arm's, as in `kv-n2`, or a card's, as in `a100-n2`. */
+  readonly besideWorkers: readonly string[];
   readonly run: number | undefined;
   readonly level: Partial<ReportLevel>;
 }
@@ -21,6 +23,7 @@ const NAMED_WORKERS = /[-_](?:n|workers?)[_=-]?(\d+)$/i;
 /** Reads the folders between what all runs have in common and a run. */
 export function readRunPath(folders: readonly string[]): RunPath {
   const arm: string[] = [];
+  const besideWorkers: string[] = [];
   let run: number | undefined;
   const level: { concurrency?: number; rateRps?: number; workers?: number } = {};
   for (const folder of folders) {
@@ -31,14 +34,20 @@ export function readRunPath(folders: readonly string[]): RunPath {
     const ofRun = match(RUN);
     const concurrency = match(CONCURRENCY);
     const rateRps = match(RATE);
-    const workers = match(WORKERS) ?? match(NAMED_WORKERS);
+    const workers = match(WORKERS);
+    const named = NAMED_WORKERS.exec(folder);
     if (ofRun !== undefined) run = ofRun;
     else if (concurrency !== undefined) level.concurrency = concurrency;
     else if (rateRps !== undefined) level.rateRps = rateRps;
     else if (workers !== undefined) level.workers = workers;
-    else if (!NAMELESS.has(folder)) arm.push(folder);
+    else if (named !== null) {
+      level.workers = Number(named[1]);
+      const name = folder.slice(0, named.index);
+      arm.push(name);
+      besideWorkers.push(name);
+    } else if (!NAMELESS.has(folder)) arm.push(folder);
   }
-  return { arm, run, level };
+  return { arm, besideWorkers, run, level };
 }
 
 /** The load that AIPerf was told to drive; the folders say it where the file does not. */
