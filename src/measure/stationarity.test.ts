@@ -85,6 +85,24 @@ describe("saturation", () => {
     expect(found.reasons[0]).toMatch(/40 requests are too few/);
   });
 
+  it("is not judged from a batch that was sent before the first answer could be there", () => {
+    const batch = Array.from({ length: 64 }, (_, i) =>
+      requestRecord({
+        id: String(i),
+        intendedNs: i * 100_000,
+        firstContentNs: i * 100_000 + SECOND / 10 + (i * SECOND) / 50,
+        lastContentNs: 4 * SECOND,
+        endNs: 4 * SECOND,
+        promptTokens: 10,
+        outputTokens: 10,
+        account: "completed",
+      }),
+    );
+    const window = { startNs: 0, endNs: 6_300_001, drainNs: 10 * SECOND };
+    const reason = "0.006 s are too few to judge: the quickest answer took 3.994 s";
+    expect(stationarity(batch, window)).toMatchObject({ saturated: false, reasons: [reason] });
+  });
+
   it("copes with a window in which nothing completed", () => {
     const found = stationarity(
       queue(5, 0.3, () => "failed"),

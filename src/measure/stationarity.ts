@@ -1,6 +1,6 @@
 import { NS_PER_MS, NS_PER_SECOND, type Nanoseconds } from "../core/clock.ts";
 import type { RequestRecord } from "../core/request-record.ts";
-import { ttftNs } from "./latencies.ts";
+import { e2eNs, ttftNs } from "./latencies.ts";
 import { percentileOfSorted } from "./percentile.ts";
 import { meanOf } from "./sample.ts";
 import { kendallTau, leastSquaresSlope } from "./trend.ts";
@@ -48,7 +48,8 @@ const NOTABLE_DEVIATIONS = 3;
  * Judges saturation: the backlog rises throughout the window, and either TTFT does too or clearly fewer requests end
  * than arrive in the second half; or 5 % and more of the requests were turned away. The second half, because a run that
  * starts empty must fill up first; it alone finds a growth that began long before the window. A closed loop bounds its
- * own backlog and is therefore never found to grow.
+ * own backlog and is therefore never found to grow. Where even the quickest answer takes longer than there was time, as in
+ * a batch that is sent at once, everything grows and nothing follows from it.
  */
 export function stationarity(records: readonly RequestRecord[], window: MeasurementWindow): Stationarity {
   const own = inArrivalOrder(records.filter((record) => isInWindow(record, window)));
@@ -71,20 +72,34 @@ export function stationarity(records: readonly RequestRecord[], window: Measurem
     const reason = `${own.length} requests are too few to judge; ${FEWEST_REQUESTS} are needed`;
     return { saturated: false, reasons: [reason], ...evidence };
   }
-  const reasons = saturationReasons(evidence, late, partSeconds * PARTS);
-  return { saturated: reasons.length > 0, reasons, ...evidence };
+  const history = historyOf(records);
+  const reasons = saturationReasons(evidence, late, history, window);
+  if (reasons.length > 0 || history.quickestNs <= window.endNs - history.firstNs) {
+    return { saturated: reasons.length > 0, reasons, ...evidence };
+  }
+  const [seconds, quickest] = [window.endNs - history.firstNs, history.quickestNs].map((ns) => ns / NS_PER_SECOND);
+  const reason = `${seconds.toFixed(3)} s are too few to judge: the quickest answer took ${quickest.toFixed(3)} s`;
+  return { saturated: false, reasons: [reason], ...evidence };
 }
 
 /** What speaks for saturation, in words; nothing if nothing does. */
-function saturationReasons(evidence: Evidence, late: LateCounts, seconds: number): string[] {
+function saturationReasons(
+  evidence: Evidence,
+  late: LateCounts,
+  { firstNs, quickestNs }: History,
+  { startNs, endNs }: MeasurementWindow,
+): string[] {
+  const seconds = (endNs - startNs) / NS_PER_SECOND;
   const { ttftTrend, ttftGrowth, backlogMean, backlogTrend, backlogSlopePerSecond: slope, refusedShare } = evidence;
   const ttftRises = ttftTrend !== null && ttftTrend >= STEADY_TREND && (ttftGrowth ?? Infinity) >= NOTABLE_TTFT_GROWTH;
   const isBacklogNotable = slope * seconds >= NOTABLE_BACKLOG_GROWTH * backlogMean;
   const isFallingBehind =
+    quickestNs <= (startNs + endNs) / 2 - firstNs &&
     late.ended < NOTABLE_SERVED_RATIO * late.arrived &&
     late.arrived - late.ended >= NOTABLE_DEVIATIONS * Math.sqrt(late.arrived);
   const reasons: string[] = [];
-  if (backlogTrend >= STEADY_TREND && ((ttftRises && isBacklogNotable) || isFallingBehind)) {
+  const couldEnd = quickestNs <= endNs - firstNs;
+  if (couldEnd && backlogTrend >= STEADY_TREND && ((ttftRises && isBacklogNotable) || isFallingBehind)) {
     const symptom = ttftRises ? "TTFT rises by arrival" : `${late.ended} requests ended while ${late.arrived} arrived`;
     reasons.push(`${symptom}, and the backlog grows by ${slope.toFixed(2)} requests per second`);
   }
@@ -95,6 +110,22 @@ function saturationReasons(evidence: Evidence, late: LateCounts, seconds: number
 }
 
 type Evidence = Omit<Stationarity, "saturated" | "reasons">;
+
+/** When the first request came, and how long the quickest answer took; 0 where none completed. */
+interface History {
+  readonly firstNs: Nanoseconds;
+  readonly quickestNs: Nanoseconds;
+}
+
+function historyOf(records: readonly RequestRecord[]): History {
+  let firstNs = Infinity;
+  let quickestNs = Infinity;
+  for (const record of records) {
+    firstNs = Math.min(firstNs, record.intendedNs);
+    if (record.account === "completed") quickestNs = Math.min(quickestNs, e2eNs(record) ?? Infinity);
+  }
+  return { firstNs, quickestNs: quickestNs === Infinity ? 0 : quickestNs };
+}
 
 interface LateCounts {
   readonly arrived: number;
