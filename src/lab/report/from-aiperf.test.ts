@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { requestRecord, type RequestRecord } from "../../core/request-record.ts";
 import type { AiperfMetric } from "../../wire/aiperf/metric.ts";
 import type { AiperfErrorGroup, AiperfSummary } from "../../wire/aiperf/summary-file.ts";
-import { accountingOf, cellOfSummary } from "./from-aiperf.ts";
+import { accountingOf, cellOfRecords, cellOfSummary } from "./from-aiperf.ts";
 
 const PLACE = { source: 0, arm: "on", level: { speed: 1, workers: 2 }, run: 1, slo: {} };
 
@@ -66,5 +67,39 @@ describe("a run of AIPerf from its summary alone", () => {
       { state: "ok", value: 7 },
       { state: "ok", value: 9 },
     ]);
+  });
+});
+
+describe("a run of AIPerf from its records", () => {
+  /** Requests so many milliseconds apart that take a second each. */
+  const sentEvery = (ms: number, count: number): RequestRecord[] =>
+    Array.from({ length: count }, (_, at) =>
+      requestRecord({
+        id: String(at),
+        intendedNs: at * ms * 1e6,
+        sentNs: at * ms * 1e6,
+        firstContentNs: at * ms * 1e6 + 1e8,
+        lastContentNs: at * ms * 1e6 + 1e9,
+        endNs: at * ms * 1e6 + 1e9,
+        promptTokens: 10,
+        outputTokens: 10,
+        account: "completed",
+      }),
+    );
+
+  test("has rates in its window where requests kept coming while others were answered", () => {
+    const { rates } = cellOfRecords(sentEvery(100, 101), undefined, PLACE);
+    expect(rates.requestsPerSecond).toBeCloseTo(9.1, 1);
+    expect(rates.offeredPerSecond).toBeCloseTo(10.1, 1);
+  });
+
+  test.each([1, 64])("has none in a window that was over before the first of %i answers", (count) => {
+    const { rates } = cellOfRecords(sentEvery(0.1, count), undefined, PLACE);
+    expect(rates).toMatchObject({
+      offeredPerSecond: undefined,
+      requestsPerSecond: undefined,
+      outputTokensPerSecond: undefined,
+    });
+    expect(rates.outputTokensPerSecondOverSpan).toBeCloseTo(10 * count, -1);
   });
 });

@@ -1,4 +1,5 @@
 import { type Account, ACCOUNTS, type Accounting } from "../../core/accounts.ts";
+import { NS_PER_MS } from "../../core/clock.ts";
 import type { RequestRecord } from "../../core/request-record.ts";
 import type { Slo } from "../../measure/slo.ts";
 import type { MeasurementWindow } from "../../measure/window.ts";
@@ -6,7 +7,7 @@ import { accountOfError } from "../../wire/aiperf/error.ts";
 import { type AiperfMetric, inMilliseconds } from "../../wire/aiperf/metric.ts";
 import type { AiperfGpu, AiperfSummary } from "../../wire/aiperf/summary-file.ts";
 import { buildCell } from "../results/build-cell.ts";
-import type { Refusal } from "../results/types.ts";
+import type { CellResult, Refusal } from "../results/types.ts";
 import type { CellLatency, CellRates, CellTokens, GpuReading, ReportCell, ReportLevel } from "./cell.ts";
 import { cellOfResult } from "./from-results.ts";
 import { readingsOfPoints, UNKNOWN_POPULATIONS } from "./reading.ts";
@@ -88,16 +89,31 @@ export function cellOfRecords(
   });
   const cell = cellOfResult(result, place.source);
   const prompts = promptMeans(records);
+  const rates = isSentAtOnce(result, window) ? { ...cell.rates, ...UNKNOWN_WINDOW_RATES } : cell.rates;
   return {
     ...cell,
     policy: undefined,
     level: place.level,
     seed: undefined,
     window,
-    rates: summary === undefined ? cell.rates : { ...cell.rates, ...definedRates(ratesOf(summary)) },
+    rates: summary === undefined ? rates : { ...rates, ...definedRates(ratesOf(summary)) },
     tokens: { ...cell.tokens, ...prompts },
     gpus: summary?.gpus.map(gpuOf) ?? [],
   };
+}
+
+const UNKNOWN_WINDOW_RATES = {
+  offeredPerSecond: undefined,
+  requestsPerSecond: undefined,
+  outputTokensPerSecond: undefined,
+} as const;
+
+/**
+ * Whether all was sent before a usual answer was there, as in a batch or a single request: the window, which ends with the
+ * last request, is then over before the work has begun, and what was served in it says nothing of the server.
+ */
+function isSentAtOnce({ e2eMs }: CellResult, { startNs, endNs }: MeasurementWindow): boolean {
+  return endNs - startNs < (e2eMs.completed.mean ?? 0) * NS_PER_MS;
 }
 
 /** Requests that a summary speaks of. */
