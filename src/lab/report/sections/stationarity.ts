@@ -53,11 +53,8 @@ export function stationaritySection(model: ReportModel): Section {
     ),
   ];
   const reasons = judged.flatMap((group) => {
-    const full = group.cells.find(({ saturated }) => saturated === true);
-    if (full?.stationarity === undefined) return [];
-    return [
-      `${group.arm}, ${levelTitle(group.level)}: overload, every value depends on the length of the run (${full.stationarity.reasons.join("; ")})`,
-    ];
+    const found = reasonsOf(group);
+    return found === undefined ? [] : [`${group.arm}, ${levelTitle(group.level)}: ${found}`];
   });
   if (reasons.length > 0) blocks.push(list(reasons));
   blocks.push(
@@ -67,6 +64,16 @@ export function stationaritySection(model: ReportModel): Section {
     ),
   );
   return { id, title, blocks };
+}
+
+/** Why an arm is past saturation, by its first run that is, or why that is unknown; undefined where it keeps up. */
+function reasonsOf({ cells }: ArmAtLevel): string | undefined {
+  const full = cells.find(({ saturated }) => saturated === true)?.stationarity;
+  if (full !== undefined) return `overload, every value depends on the length of the run (${full.reasons.join("; ")})`;
+  const unknown = cells.filter(({ stationarity }) => (stationarity?.reasons.length ?? 0) > 0);
+  if (unknown.length === 0) return undefined;
+  const which = unknown.length === cells.length ? "" : ` in ${unknown.length} of ${cells.length} runs`;
+  return `whether it kept up cannot be told${which} (${unknown[0].stationarity?.reasons.join("; ")})`;
 }
 
 function deciles({ cells }: ArmAtLevel): (number | undefined)[] {
