@@ -58,6 +58,25 @@ describe("several results files side by side", () => {
     ]);
   });
 
+  test("arms that were run one folder each are paired by their runs, unless on other seeds", () => {
+    const kv = run("kv", 1, 12);
+    expect(placesIn(arranged("pool", ["two", run("rr", 1, 10)], ["two", kv]))).toEqual([
+      ["rr", 1],
+      ["kv", 1],
+    ]);
+    const other = { ...kv, seed: 2 };
+    expect(placesIn(arranged("pool", ["two", run("rr", 1, 10)], ["two", other]))).toEqual([
+      ["rr", 1],
+      ["kv", 2],
+    ]);
+    // What comes with more runs of an arm is paired with these.
+    expect(placesIn(arranged("pool", ["two", run("rr", 1, 10)], ["two", run("rr", 1, 11), kv]))).toEqual([
+      ["rr", 1],
+      ["rr", 2],
+      ["kv", 2],
+    ]);
+  });
+
   test("an arm with other settings is told apart by its folder", () => {
     expect(placesIn(arranged("pool", ["two", run("rr", 1, 10)], ["three", run("rr", 1, 12)]))).toEqual([
       ["folder-1/rr", 1],

@@ -21,8 +21,9 @@ export interface ArrangedResults {
 
 /**
  * Puts several results files side by side. An arm that has the same settings in all of them is one arm with more runs;
- * one that has others is told apart by the folder, and so is every arm where folders are to be compared. Runs that are
- * equal number by number count once, in one folder as in several.
+ * one that has others is told apart by the folder, and so is every arm where folders are to be compared. Arms that were
+ * run one folder each, on the same seeds, keep the numbers of their runs, by which they are paired. Runs that are equal
+ * number by number count once, in one folder as in several.
  */
 export function arrangeResults(files: readonly ReadResults[], mode: "pool" | "compare"): ArrangedResults {
   const settings = new Map<string, Settings>();
@@ -30,26 +31,28 @@ export function arrangeResults(files: readonly ReadResults[], mode: "pool" | "co
   const problems: string[] = [];
   const isAmbiguous = ambiguousArms(files);
   const seen = new Map<string, { readonly at: number; readonly source: number }>();
+  const seedOfRun = new Map<number, number>();
   let runsBefore = 0;
   for (const { source, label, results } of files) {
     const usable = usableCells(results, label, problems);
+    const nameOf = (arm: string): string =>
+      mode === "compare" ? nameIn(files, label, arm) : isAmbiguous(arm) ? `${label}/${arm}` : arm;
+    const areOtherArms = usable.every(({ arm }) => cells.every((other) => other.arm !== nameOf(arm)));
+    const areSameSeeds = usable.every(({ run, seed }) => (seedOfRun.get(run) ?? seed) === seed);
+    const goesOn = mode === "pool" && runsBefore > 0 && !(areOtherArms && areSameSeeds);
     let mostRuns = 0;
     let ofOthers = 0;
     for (const result of usable) {
-      const name =
-        mode === "compare"
-          ? nameIn(files, label, result.arm)
-          : isAmbiguous(result.arm)
-            ? `${label}/${result.arm}`
-            : result.arm;
+      const name = nameOf(result.arm);
       const cell = cellOfResult(result, source, name);
       const isTaken = cells.some(
         (other) =>
           other.arm === name && runsOf(other).includes(cell.run) && levelKey(other.level) === levelKey(cell.level),
       );
-      const isLater = isTaken || (mode === "pool" && runsBefore > 0 && !isAmbiguous(result.arm));
+      const isLater = isTaken || (goesOn && !isAmbiguous(result.arm));
       const run = isLater ? runsBefore + cell.run : cell.run;
       mostRuns = Math.max(mostRuns, result.run);
+      seedOfRun.set(run, result.seed);
       const key = `${name}|${contentOf(result)}`;
       const first = seen.get(key);
       if (first === undefined) {
