@@ -1,16 +1,22 @@
 import { describe, expect, test } from "vitest";
 import type { TraceRow } from "../../workload/trace/row.ts";
-import { prepareTrace } from "./trace.ts";
+import { checkJitter, prepareTrace } from "./trace.ts";
 import type { TraceConfig } from "./types.ts";
 
 const CONFIG: TraceConfig = { files: ["a.jsonl"], blockTokens: 512, jitter: false };
 
-function prepared(config: Partial<TraceConfig>, timesMs: readonly number[]): number {
+function prepared(config: Partial<TraceConfig>, timesMs: readonly number[], ...arms: readonly (boolean | undefined)[]): number {
   const rows = timesMs.map((timestampMs): TraceRow => {
     return { timestampMs, inputTokens: 700, outputTokens: 50, hashIds: [1, 2] };
   });
   const provenance = { source: "a.jsonl", sha256: "0".repeat(64), sourceRows: rows.length, steps: [] };
-  return prepareTrace({ ...CONFIG, ...config }, rows, provenance).rows.length;
+  const trace = prepareTrace({ ...CONFIG, ...config }, rows, provenance);
+  checkJitter(
+    { ...CONFIG, ...config },
+    trace,
+    arms.map((jitter) => ({ name: "kv", jitter })),
+  );
+  return trace.rows.length;
 }
 
 describe("a trace for an experiment", () => {
@@ -22,8 +28,15 @@ describe("a trace for an experiment", () => {
   });
 
   test("is refused before anything runs if it is to be jittered and has no grid", () => {
-    expect(() => prepared({ jitter: true }, offGrid)).toThrow(/a\.jsonl have no grid to jitter inside/);
-    expect(prepared({ jitter: true }, onGrid)).toBe(onGrid.length);
-    expect(prepared({}, offGrid)).toBe(offGrid.length);
+    const refusal = /a\.jsonl have no grid to jitter inside; leave workload\.trace\.jitter out/;
+    expect(() => prepared({ jitter: true }, offGrid, undefined)).toThrow(refusal);
+    expect(prepared({ jitter: true }, onGrid, undefined)).toBe(onGrid.length);
+    expect(prepared({}, offGrid, undefined)).toBe(offGrid.length);
+  });
+
+  test("is jittered by what its arms say, whatever it says itself", () => {
+    const refusal = /no grid to jitter inside; leave jitter of arm kv out/;
+    expect(() => prepared({}, offGrid, false, true)).toThrow(refusal);
+    expect(prepared({ jitter: true }, offGrid, false)).toBe(offGrid.length);
   });
 });

@@ -6,6 +6,7 @@ import { narrowed } from "../../../lab/experiment/cells.ts";
 import { changed, type Changes } from "../../../lab/experiment/changes.ts";
 import { comparePublished } from "../../../lab/experiment/compare-published.ts";
 import { LEAST_WINDOW_SECONDS, MOST_RUNS } from "../../../lab/experiment/limits.ts";
+import { checkJitter } from "../../../lab/experiment/trace.ts";
 import type { CacheState, CellOrder, Experiment } from "../../../lab/experiment/types.ts";
 import type { LiveTarget } from "../../../lab/live/target.ts";
 import { unswitchedArms } from "../../../lab/live/unswitched-arms.ts";
@@ -145,6 +146,8 @@ async function run(name: string, options: RunOptions, command: string, terminal:
   const unswitched = isAddress ? unswitchedArms(experiment, options.on) : undefined;
   if (unswitched !== undefined) throw invalid(unswitched);
   const trace = await readExperimentTrace(file);
+  if (trace !== undefined && experiment.workload.trace !== undefined)
+    checkJitter(experiment.workload.trace, trace, experiment.arms);
   const tokensPerSequence = meanSequenceTokens(experiment.workload, trace, experiment.seed);
   if (options.plan === true) return printPlan({ ...file, experiment }, tokensPerSequence, options, terminal);
   const table = options.comparePublished === true ? await readPublishedTable(file, trace) : undefined;

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AdmissionMode } from "../../../../core/admission/types.ts";
 import { WarmpathError } from "../../../../core/errors.ts";
+import { checkJitter } from "../../../../lab/experiment/trace.ts";
 import { candidateArm, DEFAULT_CANDIDATE, REFERENCE, USUAL_CONDITIONS, suiteArms } from "../../../../lab/suite/arms.ts";
 import { spreadCells, suiteCells } from "../../../../lab/suite/design.ts";
 import { leagueOf } from "../../../../lab/suite/league.ts";
@@ -159,6 +160,7 @@ async function readBenches(suite: Suite, folder: string): Promise<{ benches: Ben
   for (const workload of suite.workloads) {
     const { trace } = workload.workload;
     const prepared = trace === undefined ? undefined : await readTrace(trace, folder);
+    if (trace !== undefined && prepared !== undefined) checkJitter(trace, prepared, [{ name: workload.name }]);
     if (trace !== undefined && prepared === undefined) skipped.push(`${workload.name}: ${whereTraceIsNot(trace)}`);
     else benches.push(benchOf(suite, workload, prepared));
   }
