@@ -144,6 +144,11 @@ describe("tiling", () => {
     ]);
   });
 
+  test("leaves no hole before the copies of a trace that does not begin at 0", () => {
+    const tiled = tileRows([row(600_000), row(600_010)], 2);
+    expect(tiled.map((one) => one.timestampMs)).toEqual([600_000, 600_010, 600_020, 600_030]);
+  });
+
   test("keeps the sessions of the copies apart", () => {
     expect(new TraceSessions(tileRows(SESSION_ROWS, 2), 512).size).toBe(4);
   });

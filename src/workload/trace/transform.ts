@@ -79,8 +79,10 @@ export function tileRows<Row extends TraceRow>(rows: readonly Row[], copies: num
     for (const id of row.hashIds) idsPerCopy = Math.max(idsPerCopy, id + 1);
     lastMs = Math.max(lastMs, row.timestampMs ?? 0);
   }
+  // A trace need not begin at 0, and nothing was sent before it began.
+  const lengthMs = lastMs - Math.min(lastMs, firstTimeMs(rows));
   // One mean gap between the last row of a copy and the first of the next keeps the rate.
-  const periodMs = lastMs + lastMs / Math.max(1, rows.length - 1);
+  const periodMs = lengthMs + lengthMs / Math.max(1, rows.length - 1);
   const tiled: Row[] = [];
   for (let copy = 0; copy < copies; copy++) {
     for (const row of rows) {
