@@ -30,6 +30,13 @@ describe("a filter", () => {
     expect(filterRows(rows, { maxTotalTokens: 219 })).toEqual([rows[0]]);
   });
 
+  test("does not take a row of text, whose length it cannot know, for an empty one", () => {
+    const rows: TraceRow[] = [row(0), { timestampMs: 1, outputTokens: 10, hashIds: [], textInput: "a long text" }];
+    for (const filter of [{ maxInputTokens: 200 }, { minInputTokens: 1 }, { maxTotalTokens: 300 }])
+      expect(() => filterRows(rows, filter)).toThrow("row 2 of the trace has text but no input_length");
+    expect(filterRows(rows, { maxOutputTokens: 20 })).toEqual(rows);
+  });
+
   test("gives a follow-up that lost its first turn the time of that turn", () => {
     const kept = filterRows(SESSION_ROWS, { maxInputTokens: 500 });
     expect(kept.map(({ timestampMs, delayMs }) => [timestampMs, delayMs])).toEqual([

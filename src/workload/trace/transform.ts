@@ -1,7 +1,7 @@
 import { WarmpathError } from "../../core/errors.ts";
 import type { Rng } from "../../core/rng.ts";
 import { detectGrid } from "./grid.ts";
-import type { TraceRow } from "./row.ts";
+import { inputTokensOf, type TraceRow } from "./row.ts";
 
 /** Bounds on lengths, all included; what is not named is not bounded. */
 export interface LengthFilter {
@@ -21,11 +21,14 @@ export interface TraceSlice {
   readonly toMs?: number;
 }
 
-/** The rows inside the bounds, at their times. */
+/** The rows inside the bounds, at their times; throws for a row whose length is bounded and unknown. */
 export function filterRows<Row extends TraceRow>(rows: readonly Row[], filter: LengthFilter): Row[] {
   const { minInputTokens = 0, maxInputTokens = Infinity, minOutputTokens = 0, maxOutputTokens = Infinity } = filter;
   const { maxTotalTokens = Infinity } = filter;
-  return keepRows(rows, ({ inputTokens = 0, outputTokens }) => {
+  const isInputBounded = minInputTokens > 0 || maxInputTokens < Infinity || maxTotalTokens < Infinity;
+  return keepRows(rows, (row, at) => {
+    const { outputTokens } = row;
+    const inputTokens = isInputBounded ? inputTokensOf(row, at) : 0;
     if (inputTokens < minInputTokens || inputTokens > maxInputTokens) return false;
     if (outputTokens < minOutputTokens || outputTokens > maxOutputTokens) return false;
     return inputTokens + outputTokens <= maxTotalTokens;
