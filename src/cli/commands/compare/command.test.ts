@@ -167,6 +167,18 @@ describe("the exit code says how it came out", () => {
   });
 });
 
+test("what neither folder reached has no change of 0", async () => {
+  const root = temporaryFolder();
+  const folders = [writeArm(join(root, "off"), 200, 200), writeArm(join(root, "on"), 200, 200)];
+  const { out } = await compare(...folders);
+  expect(out).toMatch(/^TTFT p95 ms +not reached +not reached +– +– +no difference shown$/m);
+  const json = JSON.parse((await compare(...folders, "--json")).out) as {
+    arms: { levels: { metrics: { metric: string; change: number | null; interval: object | null }[] }[] }[];
+  };
+  const found = json.arms[0].levels[0].metrics.find(({ metric }) => metric === "ttftP95Ms");
+  expect(found).toMatchObject({ change: null, interval: null });
+});
+
 test("real runs with 503s are not called better", async (context) => {
   const off = dirname(dirname(requireData(context, "aiperf-runs/a100-n2/off/run_1/profile_export_aiperf.json")));
   const { code, out } = await compare(off, join(dirname(off), "on"));
