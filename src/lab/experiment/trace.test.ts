@@ -5,7 +5,11 @@ import type { TraceConfig } from "./types.ts";
 
 const CONFIG: TraceConfig = { files: ["a.jsonl"], blockTokens: 512, jitter: false };
 
-function prepared(config: Partial<TraceConfig>, timesMs: readonly number[], ...arms: readonly (boolean | undefined)[]): number {
+function prepared(
+  config: Partial<TraceConfig>,
+  timesMs: readonly number[],
+  ...arms: readonly (boolean | undefined)[]
+): number {
   const rows = timesMs.map((timestampMs): TraceRow => {
     return { timestampMs, inputTokens: 700, outputTokens: 50, hashIds: [1, 2] };
   });

@@ -243,6 +243,7 @@ export const provenanceSchema: z.ZodType<Provenance> = z.looseObject({
   startedAt: z.iso.datetime(),
   finishedAt: z.union([z.iso.datetime(), z.null()], { error: "must be a date and time in UTC or null" }),
   command: z.string(),
+  experimentFolder: z.string().optional(),
   cellSeconds: z.record(z.string(), amount),
   order: z.array(z.string()).optional(),
   resumed: z.array(z.object({ at: z.iso.datetime(), finishedCells: count })).optional(),

@@ -239,6 +239,8 @@ export interface Provenance {
   readonly finishedAt: string | null;
   /** The command that repeats the run. */
   readonly command: string;
+  /** Folder of the experiment's file, beside which its trace may lie; absent for presets. */
+  readonly experimentFolder?: string | undefined;
   /** Wall time of each cell by its id. */
   readonly cellSeconds: { readonly [cell: string]: number };
   /** Cells in the order in which they were run, where that is another than in the file. */

@@ -140,7 +140,8 @@ describe("warmpath explain --run", () => {
     writeFileSync(join(folder, "trace.jsonl"), rows(20));
     expect(await warmpath("run", join(folder, "trace.yaml"), "--out", replayed)).toMatchObject({ code: 0, errors: "" });
     const words = ["explain", "--run", replayed, "--request", "7"];
-    // The folder of results does not know where the experiment lay.
+    expect(await warmpath(...words)).toMatchObject({ code: 0, errors: "" });
+    rmSync(join(folder, "trace.jsonl"));
     expect((await warmpath(...words)).errors).toContain("trace.jsonl is neither beside the experiment");
     writeFileSync(join(replayed, "trace.jsonl"), rows(20));
     expect(await warmpath(...words)).toMatchObject({ code: 0, errors: "" });

@@ -10,7 +10,7 @@ import { readExperiment } from "../../../lab/experiment/read.ts";
 import type { Experiment } from "../../../lab/experiment/types.ts";
 import { cellWorkload, type PreparedTrace } from "../../../lab/experiment/workload.ts";
 import { readRecords } from "../../../lab/results/records-file.ts";
-import { readResults, RECORDS_FILE } from "../../../lab/results/store.ts";
+import { readProvenance, readResults, RECORDS_FILE } from "../../../lab/results/store.ts";
 import type { Json, ResultsFile } from "../../../lab/results/types.ts";
 import { simulateFleet } from "../../../sim/fleet/virtual-fleet.ts";
 import { readTrace, whereTraceIsNot } from "../run/experiment-file.ts";
@@ -98,7 +98,9 @@ async function settingOf(
     throw invalid(`${folder}: its configuration cannot be run by this version: ${problems[0]}`);
   const wanted = experiment.workload.trace;
   if (wanted === undefined) return { experiment, trace: undefined };
-  const trace = await readTrace(wanted, folder);
+  const { content: provenance } = await readProvenance(folder);
+  const beside = provenance?.experimentFolder;
+  const trace = await readTrace(wanted, folder, ...(beside === undefined ? [] : [beside]));
   if (trace === undefined) throw invalid(`${folder}: ${whereTraceIsNot(wanted)}`);
   const { sha256 = "none" } = (traceProvenance ?? {}) as { sha256?: string };
   if (trace.provenance.sha256 !== sha256) {

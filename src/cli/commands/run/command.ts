@@ -161,6 +161,7 @@ async function run(name: string, options: RunOptions, command: string, terminal:
     threads: options.threads,
     say,
     command,
+    experimentFolder: file.preset === undefined ? file.folder : undefined,
     version: packageVersion(),
   });
   const hasWritten = outcome.cells.length > 0;

@@ -84,9 +84,9 @@ export async function readExperimentTrace(file: ExperimentFile): Promise<Prepare
   throw invalid(`workload.trace.files: ${whereTraceIsNot(trace)}`);
 }
 
-/** Reads a trace and prepares it; undefined where none of its files is there. */
-export async function readTrace(trace: TraceConfig, folder: string): Promise<PreparedTrace | undefined> {
-  const candidates = trace.files.flatMap((file) => [resolve(folder, file), resolve(dataFolder(), file)]);
+/** Reads a trace and prepares it; undefined where none of its files is in one of the folders or in the data folder. */
+export async function readTrace(trace: TraceConfig, ...folders: readonly string[]): Promise<PreparedTrace | undefined> {
+  const candidates = trace.files.flatMap((file) => [...folders, dataFolder()].map((folder) => resolve(folder, file)));
   const path = candidates.find((candidate) => existsSync(candidate));
   if (path === undefined) return undefined;
   const written = await readText(path);

@@ -23,6 +23,8 @@ export interface RunIdentity {
   /** What else results follow from, such as the code of the twin. */
   readonly code: string;
   readonly command: string;
+  /** Absent for presets. */
+  readonly experimentFolder?: string | undefined;
   readonly version: string;
 }
 
@@ -155,7 +157,7 @@ export class ResultsFolder {
 
   async #save(finishedAt: string | null): Promise<void> {
     const cells = this.#sorted();
-    const { experiment, config, command, version, target } = this.#identity;
+    const { experiment, config, command, experimentFolder, version, target } = this.#identity;
     const { startedAt, resumed } = this.#state;
     const results: ResultsFile = {
       schemaVersion: RESULTS_SCHEMA_VERSION,
@@ -178,6 +180,7 @@ export class ResultsFolder {
       startedAt,
       finishedAt,
       command,
+      ...(experimentFolder === undefined ? {} : { experimentFolder }),
       cellSeconds: Object.fromEntries(cells.map(({ result, seconds }) => [result.id, seconds])),
       ...(target === undefined ? {} : { order: this.#order }),
       ...(resumed.length === 0 ? {} : { resumed }),

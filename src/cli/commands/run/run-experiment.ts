@@ -25,6 +25,8 @@ export interface RunRequest {
   readonly threads: number;
   /** The command that repeats the run. */
   readonly command: string;
+  /** Folder of the experiment's file; absent for presets. */
+  readonly experimentFolder?: string | undefined;
   readonly version: string;
   /** Told what happens meanwhile, one line each. */
   readonly say: (line: string) => void;
@@ -114,7 +116,7 @@ export async function runExperiment(request: RunRequest): Promise<RunOutcome> {
   };
 }
 
-function identityOf({ setting, target, out, command, version }: RunRequest): RunIdentity {
+function identityOf({ setting, target, out, command, experimentFolder, version }: RunRequest): RunIdentity {
   const { experiment, trace, tokensPerSequence } = setting;
   return {
     experiment: experiment.name,
@@ -122,6 +124,7 @@ function identityOf({ setting, target, out, command, version }: RunRequest): Run
     ...(target === undefined ? {} : { target: target.name }),
     code: out === undefined || target !== undefined ? version : twinCodeDigest(),
     command,
+    experimentFolder,
     version,
   };
 }
