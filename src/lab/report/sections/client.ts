@@ -1,7 +1,7 @@
 import { type Block, list, type Section, table, text } from "../document.ts";
-import { known, number, percent, whole } from "../format.ts";
+import { number, percent, whole } from "../format.ts";
 import type { ReportModel } from "../model.ts";
-import { levelTitle } from "../cell.ts";
+import { levelTitle, type ReportCell } from "../cell.ts";
 import { levelColumn } from "./levels.ts";
 
 /** AIPerf flags 500 ms; a client that is later than this at its 99th percentile measured itself. */
@@ -32,16 +32,15 @@ export function clientSection(model: ReportModel): Section {
       number(evidence === undefined ? undefined : largest(evidence.flatMap(({ columns }) => [...columns.lagMs]))),
     ];
   });
-  const late = groups.flatMap(({ arm, level, cells }) => {
-    const found = cells.find(
-      ({ scheduleLagMs }) => (known(scheduleLagMs?.p99 ?? scheduleLagMs?.p95 ?? 0) ?? 0) > LATEST_MS,
-    );
-    return found === undefined
-      ? []
-      : [
-          `${arm}, ${levelTitle(level)}, run ${found.run}: the client sent more than ${LATEST_MS} ms late at its p99; it was the bottleneck, and this run says little of the server`,
-        ];
-  });
+  const late = groups.flatMap(({ arm, level, cells }) =>
+    cells.flatMap((cell) => {
+      const why = whyLate(cell);
+      const where = `${arm}, ${levelTitle(level)}, run ${cell.run}`;
+      return why === undefined
+        ? []
+        : [`${where}: ${why}; it was the bottleneck, and this run says little of the server`];
+    }),
+  );
   const blocks: Block[] = [
     table(
       "How late requests were sent (ms), the worst run of each",
@@ -82,6 +81,14 @@ export function clientSection(model: ReportModel): Section {
     blocks.push(table("The client itself, run by run", columns, figures));
   }
   return { id, title, blocks };
+}
+
+/** Why the client of a run measured itself: by what it found of itself, or by how late it sent; undefined if it did not. */
+function whyLate({ scheduleLagMs, live: { client } }: ReportCell): string | undefined {
+  if (client?.verdict === "bottleneck") return `the client was too slow (${client.reasons.join("; ")})`;
+  const statistic = (["p99", "p95"] as const).find((name) => typeof scheduleLagMs?.[name] === "number");
+  if (statistic === undefined || (scheduleLagMs?.[statistic] ?? 0) <= LATEST_MS) return undefined;
+  return `the client sent more than ${LATEST_MS} ms late at its ${statistic}`;
 }
 
 function largest(values: readonly number[]): number | undefined {
