@@ -5,6 +5,7 @@ import { known } from "../format.ts";
 import { type ArmAtLevel, sampleOf } from "../groups.ts";
 import { groupAt, type ReportModel } from "../model.ts";
 import { middleOf, type Reading } from "../reading.ts";
+import { throughputOf } from "../throughput-kind.ts";
 import { type EcdfCurve, ecdfChart } from "./ecdf.ts";
 import { type LineChart, lineChart } from "./line-chart.ts";
 import { heatMap, inFlightChart } from "./panels.ts";
@@ -13,6 +14,8 @@ import { COLOURS } from "./svg.ts";
 /** Figures by the section they belong to. */
 export function buildFigures(model: ReportModel): ReadonlyMap<string, readonly FigureBlock[]> {
   const axes = axesOf(model);
+  const throughput = throughputOf(model.groups);
+  const tokensPerSecond = (group: ArmAtLevel): number | undefined => throughput(group).tokens;
   return new Map([
     ["ttft", [...axes.flatMap((axis) => ttftFigures(model, axis)), ...ecdfFigures(model)]],
     [
@@ -228,10 +231,6 @@ function heatFigure(model: ReportModel): FigureBlock[] {
 function inFlightMean(group: ArmAtLevel | undefined, worker: number): number | undefined {
   const values = group?.cells.flatMap(({ workers }) => known(workers[worker]?.inFlightMean) ?? []) ?? [];
   return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-function tokensPerSecond({ rates }: ArmAtLevel): number | undefined {
-  return rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan;
 }
 
 function hitShare({ cache }: ArmAtLevel): number | undefined {

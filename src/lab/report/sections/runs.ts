@@ -6,12 +6,14 @@ import { ms, NOTHING, number, percent, signedPercent, whole } from "../format.ts
 import type { ArmAtLevel } from "../groups.ts";
 import { groupAt, type ReportModel } from "../model.ts";
 import { middleOf, valueOf } from "../reading.ts";
+import { throughputOf } from "../throughput-kind.ts";
 import { levelColumn } from "./levels.ts";
 
 /** Each run on its own, and whether runs drift. */
 export function runsSection(model: ReportModel): Section {
   const column = levelColumn(model);
   const groups = model.levels.flatMap((level) => model.arms.flatMap(({ name }) => groupAt(model, name, level) ?? []));
+  const throughput = throughputOf(groups);
   const rows = groups.flatMap(({ cells, arm, level }) =>
     cells.map(({ run, repeats, seed, accounting, latencies, rates, saturated }) => [
       column.of(level),
@@ -28,7 +30,7 @@ export function runsSection(model: ReportModel): Section {
       ms(latencies.ttftMs.readings.offered.p90),
       ms(latencies.ttftMs.readings.offered.p95),
       ms(latencies.ttftMs.readings.offered.p99),
-      number(rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan),
+      number(throughput({ rates }).tokens),
       [
         ...(saturated === undefined ? ["unknown"] : saturated ? ["saturated"] : []),
         ...(repeats.length === 0 ? [] : [`stands for run ${repeats.join(", ")} too`]),
@@ -169,7 +171,7 @@ function spreadRow({ arm, cells }: ArmAtLevel, level: string): string[][] {
       spread(({ latencies }) => middleOf(latencies.ttftMs.readings.completed.p50)),
       spread(({ latencies }) => middleOf(latencies.ttftMs.readings.completed.p95)),
       spread(({ latencies }) => middleOf(latencies.e2eMs.readings.completed.p50)),
-      spread(({ rates }) => rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan),
+      spread((cell) => throughputOf(cells)(cell).tokens),
       spread(({ accounting: { offered, completed } }) => (offered === 0 ? undefined : completed / offered)),
     ],
   ];

@@ -5,6 +5,7 @@ import { NOTHING, number, percent, signed, signedPercent } from "../format.ts";
 import type { ArmAtLevel } from "../groups.ts";
 import type { ReportModel } from "../model.ts";
 import { valueOf } from "../reading.ts";
+import { throughputOf } from "../throughput-kind.ts";
 import { withheld } from "../verdict.ts";
 import { type LevelColumn, levelColumn } from "./levels.ts";
 
@@ -41,6 +42,8 @@ function linesOf({ levels, arm, baseline }: ArmComparison, column: LevelColumn):
     });
   const ttft = (name: "p50" | "p95"): AtLevel[] => gains((group) => statisticOf(group, "ttftMs", name), -1);
   const itl = gains((group) => statisticOf(group, "tpotMs", "p50"), -1);
+  const throughput = throughputOf(levels.flatMap((level) => [level.baseline, level.arm]));
+  const tokensPerSecond = (group: ArmAtLevel): number | undefined => throughput(group).tokens;
   const tokens = gains(tokensPerSecond, 1);
   const reasons = leftOut(levels, column);
   // Where no level is left, a gain is not a number that could not be had but one that would mislead.
@@ -60,8 +63,8 @@ function linesOf({ levels, arm, baseline }: ArmComparison, column: LevelColumn):
     [`Cache hit rate (${baseline})`, hitRange(levels.map((level) => level.baseline))],
     [`Throughput advantage (${arm})`, said(range(tokens))],
     [`ITL advantage (${arm}, p50 per request)`, said(range(itl))],
-    [`Peak throughput (${arm})`, peak(levels, (level) => level.arm, column)],
-    [`Peak throughput (${baseline})`, peak(levels, (level) => level.baseline, column)],
+    [`Peak throughput (${arm})`, peak(levels, (level) => tokensPerSecond(level.arm), column)],
+    [`Peak throughput (${baseline})`, peak(levels, (level) => tokensPerSecond(level.baseline), column)],
   ];
 }
 
@@ -80,10 +83,6 @@ function leftOut(levels: readonly LevelComparison[], column: LevelColumn): { why
 /** Over all requests together; where only runs are known, the mean over runs. */
 function statisticOf(group: ArmAtLevel, latency: LatencyName, statistic: "p50" | "p95"): number | undefined {
   return valueOf(group.latencies[latency].completed[statistic]) ?? valueOf(group.runMeans[latency][statistic]);
-}
-
-function tokensPerSecond({ rates }: ArmAtLevel): number | undefined {
-  return rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan;
 }
 
 function spanOf(levels: readonly LevelComparison[], column: LevelColumn): string {
@@ -120,12 +119,12 @@ function hitRange(groups: readonly ArmAtLevel[]): string {
 
 function peak(
   levels: readonly LevelComparison[],
-  of: (level: LevelComparison) => ArmAtLevel,
+  of: (level: LevelComparison) => number | undefined,
   column: LevelColumn,
 ): string {
   const found = levels
     .flatMap((level) => {
-      const value = tokensPerSecond(of(level));
+      const value = of(level);
       return value === undefined ? [] : [{ at: column.of(level.level), value }];
     })
     .toSorted((a, b) => b.value - a.value)[0];

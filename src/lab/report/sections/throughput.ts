@@ -1,6 +1,9 @@
 import { type Section, table, text } from "../document.ts";
-import { number, signedPercent } from "../format.ts";
+import { NOTHING, number, signedPercent } from "../format.ts";
+import type { LevelComparison } from "../comparisons.ts";
 import { groupAt, type ReportModel } from "../model.ts";
+import { throughputOf } from "../throughput-kind.ts";
+import { withheld } from "../verdict.ts";
 import { levelColumn } from "./levels.ts";
 
 /** Served rates, with the offered load as denominator beside AIPerf's. */
@@ -18,17 +21,16 @@ export function throughputSection(model: ReportModel): Section {
         `${arm} requests/s`,
       ],
       levels.map((level) => {
-        const rates = (group: typeof level.arm): { tokens: number | undefined; requests: number | undefined } => ({
-          tokens: group.rates.outputTokensPerSecond ?? group.rates.outputTokensPerSecondOverSpan,
-          requests: group.rates.requestsPerSecond ?? group.rates.requestsPerSecondOverSpan,
-        });
-        const [x, y] = [rates(level.baseline), rates(level.arm)];
-        const change = x.tokens === undefined || y.tokens === undefined ? undefined : y.tokens / x.tokens - 1;
+        const throughput = throughputOf(levels.flatMap(({ baseline: other, arm: own }) => [other, own]));
+        const [x, y] = [throughput(level.baseline), throughput(level.arm)];
+        const change =
+          x.tokens === undefined || y.tokens === undefined || x.tokens === 0 ? undefined : y.tokens / x.tokens - 1;
+        const why = whyWithheld(level);
         return [
           column.of(level.level),
           number(x.tokens, 1),
           number(y.tokens, 1),
-          signedPercent(change),
+          why === undefined ? signedPercent(change) : `${NOTHING}, ${why}`,
           number(x.requests, 2),
           number(y.requests, 2),
         ];
@@ -78,4 +80,10 @@ export function throughputSection(model: ReportModel): Section {
       ),
     ],
   };
+}
+
+/** What is served in a window says who serves more past saturation too; the span does not, where work was turned away. */
+function whyWithheld({ verdict, baseline, arm }: LevelComparison): string | undefined {
+  const isOfWindow = [baseline, arm].every(({ rates }) => rates.outputTokensPerSecond !== undefined);
+  return verdict.isPastSaturation === true && isOfWindow ? undefined : withheld(verdict);
 }

@@ -4,6 +4,7 @@ import { ms, NOTHING, number, percent, signed } from "../format.ts";
 import type { ArmAtLevel } from "../groups.ts";
 import { groupAt, type ReportModel } from "../model.ts";
 import type { PairedView } from "../pairs.ts";
+import { throughputOf } from "../throughput-kind.ts";
 import { type JudgedDifference, VERDICT_WORDS, type VerdictKind } from "../verdict.ts";
 import { levelTitle } from "../cell.ts";
 import { type LevelColumn, levelColumn } from "./levels.ts";
@@ -99,6 +100,7 @@ function differenceText({ metric, change, interval, outcome, arm, baseline }: Ju
 function numbers(model: ReportModel): Block {
   const column = levelColumn(model);
   const hasSlo = Object.keys(model.slo).length > 0;
+  const throughput = throughputOf(model.groups);
   const rows = model.levels.flatMap((level) =>
     model.arms.flatMap(({ name }) => {
       const group = groupAt(model, name, level);
@@ -110,7 +112,7 @@ function numbers(model: ReportModel): Block {
           name,
           percent(shareOf(group, hasSlo)),
           ms(group.latencies.ttftMs.offered.p95),
-          number(tokensPerSecond(group)),
+          number(throughput(group).tokens),
           number(perOffered(group)),
           pairedText(compared?.paired),
           compared === undefined
@@ -148,10 +150,6 @@ function shareOf(
 ): number | undefined {
   if (hasSlo) return goodputShare;
   return offered === 0 ? undefined : completed / offered;
-}
-
-function tokensPerSecond({ rates }: ArmAtLevel): number | undefined {
-  return rates.outputTokensPerSecond ?? rates.outputTokensPerSecondOverSpan;
 }
 
 function perOffered({ tokens, accounting: { offered } }: ArmAtLevel): number | undefined {
