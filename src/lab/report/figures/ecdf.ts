@@ -11,7 +11,7 @@ export interface EcdfCurve {
   readonly completedShare: number;
 }
 
-/** Below this share some requests failed that a figure can show. */
+/** Below this share some requests did not complete that a figure can show. */
 const ALL = 0.9995;
 const WIDTH = 820;
 const HEIGHT = 400;
@@ -21,10 +21,10 @@ const [LEFT, TOP, BOTTOM] = [64, 48, 56];
 export function ecdfChart(title: string, curves: readonly EcdfCurve[], shown: (value: number) => string): string {
   const values = curves.flatMap(({ points }) => points.map(([value]) => value)).filter((value) => value > 0);
   if (values.length === 0) return "";
-  const failing = curves.filter(({ completedShare }) => completedShare < ALL);
+  const losing = curves.filter(({ completedShare }) => completedShare < ALL);
   const right =
     24 +
-    14 * failing.length +
+    14 * losing.length +
     Math.max(...curves.map(({ name, completedShare }) => widthOf(labelOf(name, completedShare))));
   const [x0, x1, y0, y1] = [LEFT, WIDTH - right, HEIGHT - BOTTOM, TOP];
   const x = logScale(Math.min(...values), Math.max(...values), x0, x1);
@@ -47,17 +47,17 @@ export function ecdfChart(title: string, curves: readonly EcdfCurve[], shown: (v
     const last = places.at(-1);
     if (last === undefined) continue;
     content.push(path([...places, [x1, last[1]]], `line s${colour}`));
-    if (completedShare < ALL) content.push(...failedMass(last[1], y1, x1, failing.indexOf(curve), colour));
+    if (completedShare < ALL) content.push(...lostMass(last[1], y1, x1, losing.indexOf(curve), colour));
     labels.push({ text: labelOf(name, completedShare), wanted: last[1] + 4, kind: String(colour) });
   }
   for (const label of placeLabels(labels, y1 + 4, y0)) {
-    content.push(text(x1 + 14 * failing.length + 12, label.y, label.text, { kind: `f${label.kind}` }));
+    content.push(text(x1 + 14 * losing.length + 12, label.y, label.text, { kind: `f${label.kind}` }));
   }
   return figure(WIDTH, HEIGHT, title, content);
 }
 
-/** A bar from where the curve ends to all requests: those that never got a first token. */
-function failedMass(from: number, to: number, x1: number, at: number, colour: number): string[] {
+/** A bar from where the curve ends to all requests: those that did not complete, whatever became of them. */
+function lostMass(from: number, to: number, x1: number, at: number, colour: number): string[] {
   const x = x1 + 3 + 14 * at;
   return [
     `<rect x="${n(x)}" y="${n(to)}" width="10" height="${n(from - to)}" class="f${colour}" opacity=".35"/>`,
@@ -83,5 +83,5 @@ function xMarks(
 }
 
 function labelOf(name: string, completedShare: number): string {
-  return completedShare < ALL ? `${name}: ${(100 * (1 - completedShare)).toFixed(1)} % failed` : name;
+  return completedShare < ALL ? `${name}: ${(100 * (1 - completedShare)).toFixed(1)} % not completed` : name;
 }
