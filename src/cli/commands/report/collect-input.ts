@@ -11,7 +11,7 @@ import type { ReportInput, ReportSource } from "../../../lab/report/model.ts";
 import type { Settings } from "../../../lab/report/settings.ts";
 import { readRecords } from "../../../lab/results/records-file.ts";
 import { readProvenance, readResults, RECORDS_FILE } from "../../../lab/results/store.ts";
-import type { CellResult } from "../../../lab/results/types.ts";
+import type { CellResult, ResultsFile } from "../../../lab/results/types.ts";
 import type { Slo } from "../../../measure/slo.ts";
 import { findFolders, type FoundFolder } from "./find-folders.ts";
 import { folderLabels, foldersBelowCommon } from "./folder-labels.ts";
@@ -87,6 +87,7 @@ class Collection {
       if (content === undefined) continue;
       const provenance = await readProvenance(path);
       if (content.cells.length === 0) this.#problems.push(`${path}: has no cells`);
+      else if (provenance.content?.finishedAt === null) this.#problems.push(`${path}: ${unfinishedRun(content)}`);
       files.push({ source: this.#sources.length, label: this.#labels[at], results: content });
       folders.push(path);
       this.#arguments.push(argument);
@@ -267,6 +268,16 @@ class Collection {
     // Which requests kept other limits than the run's own only their records can tell.
     return slo === undefined ? cell : { ...cell, slo, goodputShare: undefined };
   }
+}
+
+/** A run that was cut short, or is not over yet: what is missing would otherwise pass for what was never asked for. */
+function unfinishedRun({ cells, config }: ResultsFile): string {
+  const planned = Array.isArray(config["arms"]) ? (config["arms"] as readonly { readonly name?: unknown }[]) : [];
+  const missing = planned.flatMap(({ name }) =>
+    typeof name === "string" && !cells.some(({ arm }) => arm === name) ? [name] : [],
+  );
+  const without = missing.length === 0 ? "" : `, and none of ${missing.join(", ")}`;
+  return `the run is not finished: it has ${cells.length} cells so far${without}`;
 }
 
 function recordsRemark(

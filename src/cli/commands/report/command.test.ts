@@ -315,6 +315,19 @@ describe("bad input is said in one line and the rest is reported", () => {
     expect(markdown).toMatch(/again against rr: no difference shown/);
   });
 
+  test("a run that is not finished: what is missing is not taken for what nobody asked for", async () => {
+    const results = smallRun();
+    const [file, provenance] = [join(results, "results.json"), join(results, "provenance.json")];
+    const written = JSON.parse(readFileSync(file, "utf8")) as { cells: { arm: string }[] };
+    const cells = written.cells.filter(({ arm }) => arm === "rr");
+    writeFileSync(file, JSON.stringify({ ...written, cells }));
+    const known = JSON.parse(readFileSync(provenance, "utf8")) as object;
+    writeFileSync(provenance, JSON.stringify({ ...known, finishedAt: null }));
+    const { errors, markdown } = await reportOf(results);
+    expect(errors).toEqual([`${results}: the run is not finished: it has 4 cells so far, and none of again`]);
+    expect(sectionOf(markdown, "What could not be used")).toContain("it has 4 cells so far, and none of again");
+  });
+
   test("records that break off: tables come from the results, and sections that need records say so", async () => {
     const results = smallRun();
     truncateSync(join(results, "records.jsonl.gz"), 2000);
