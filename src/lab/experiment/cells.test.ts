@@ -69,6 +69,16 @@ describe("the cells of an experiment", () => {
     );
   });
 
+  test("are narrowed to numbers of workers that an arm has of its own too", () => {
+    const idsOf = (workers: number[], arms?: string[]): string[] =>
+      cellsOf(narrowed(experimentOf(), { workers, arms, levels: [10], runs: 1 })).map(({ id }) => id);
+    expect(idsOf([4])).toEqual(["rr/concurrency-10-workers-4/run-1"]);
+    expect(idsOf([1])).toEqual(["wide/concurrency-10-workers-1/run-1"]);
+    expect(idsOf([1, 2])).toEqual(["rr/concurrency-10-workers-2/run-1", "wide/concurrency-10-workers-1/run-1"]);
+    expect(() => idsOf([8])).toThrow("number of workers 8 is not in the experiment; it has 2, 4, 1");
+    expect(() => idsOf([1], ["rr"])).toThrow("number of workers 1 is not in the experiment; it has 2, 4");
+  });
+
   test("share the seeds of their run, whatever the arm and level", () => {
     const seeds = new Set(cellsOf(experimentOf()).map((cell) => JSON.stringify(cell.seeds)));
     expect(seeds.size).toBe(2);

@@ -58,13 +58,14 @@ export function narrowed(experiment: Experiment, narrowing: Narrowing): Experime
   for (const arm of narrowing.arms ?? []) {
     if (!names.includes(arm)) refuse(`arm "${arm}" is not in the experiment; it has ${names.join(", ")}`);
   }
+  const named = experiment.arms.filter(({ name }) => narrowing.arms?.includes(name) ?? true);
+  // An arm may have numbers of its own, which count as much as the experiment's.
+  const counts = named.flatMap((arm) => fleetOf(experiment.fleet, arm).workers);
+  const kept = keepNumbers("number of workers", narrowing.workers, [...new Set(counts)]);
   return {
     ...experiment,
-    arms: experiment.arms.filter(({ name }) => narrowing.arms?.includes(name) ?? true),
-    fleet: {
-      ...experiment.fleet,
-      workers: keepNumbers("number of workers", narrowing.workers, experiment.fleet.workers),
-    },
+    arms: narrowing.workers === undefined ? named : withWorkers(named, experiment.fleet, kept),
+    fleet: { ...experiment.fleet, workers: onlyOf(experiment.fleet.workers, kept) },
     load: {
       ...load,
       ...(load.concurrency === undefined ? {} : { concurrency: levels }),
@@ -74,6 +75,21 @@ export function narrowed(experiment: Experiment, narrowing: Narrowing): Experime
     },
     runs: narrowing.runs ?? experiment.runs,
   };
+}
+
+/** The arms that have any of these numbers of workers, with no others. */
+function withWorkers(arms: readonly Arm[], fleet: FleetConfig, kept: readonly number[]): Arm[] {
+  return arms.flatMap((arm) => {
+    if (!fleetOf(fleet, arm).workers.some((count) => kept.includes(count))) return [];
+    const own = arm.fleet?.workers;
+    return [own === undefined ? arm : { ...arm, fleet: { ...arm.fleet, workers: onlyOf(own, kept) } }];
+  });
+}
+
+/** Those that are kept; all where none is, since then every arm that is left has its own. */
+function onlyOf(counts: readonly number[], kept: readonly number[]): readonly number[] {
+  const left = counts.filter((count) => kept.includes(count));
+  return left.length === 0 ? counts : left;
 }
 
 /** The fleet of an arm: the experiment's, but for what the arm has otherwise. */
