@@ -45,6 +45,15 @@ describe("an inspection", () => {
     expect(inspectTrace([row(5, 10, [0])], 512)).toMatchObject({ durationSeconds: 0, meanRateRps: null });
   });
 
+  test("takes turns that wait for an answer for no part of the rate", () => {
+    const waiting = { inputTokens: 10, outputTokens: 1, hashIds: [], sessionId: "a", delayMs: 500 };
+    const rows = [{ ...row(0, 10, [0]), sessionId: "a" }, waiting, waiting, row(2000, 10, [1])];
+    expect(inspectTrace(rows, 512)).toMatchObject({ rows: 4, durationSeconds: 2, meanRateRps: 1, waitingRows: 2 });
+    // Without a turn before it, a row with a time begins at its time.
+    const lone = { ...row(4000, 10, [2]), sessionId: "b", delayMs: 5 };
+    expect(inspectTrace([...rows, lone], 512)).toMatchObject({ waitingRows: 2, meanRateRps: 0.75 });
+  });
+
   test("counts sessions by name where rows have one", () => {
     const named = { ...row(0, 10, [0]), sessionId: "a" };
     expect(countSessions([named, named, row(1, 10, [0])])).toEqual({ sessions: 2, from: "session-id" });

@@ -22,8 +22,10 @@ export interface TraceInspection {
   readonly rows: number;
   /** Between the first and the last timestamp. */
   readonly durationSeconds: number;
-  /** Rows per second of that time; null where all rows have one time. */
+  /** Rows per second of that time, without those that wait; null where all rows have one time. */
   readonly meanRateRps: number | null;
+  /** Turns that wait for the answer before them: when they are sent, nobody knows beforehand. */
+  readonly waitingRows: number;
   /** Rows with a time before the one in front of them. */
   readonly outOfOrderRows: number;
   readonly inputTokens: LengthSummary;
@@ -50,10 +52,12 @@ export function inspectTrace(
   const lastMs = times.reduce((most, time) => Math.max(most, time), -Infinity);
   const durationSeconds = rows.length === 0 ? 0 : (lastMs - firstMs) / 1000;
   const grid = detectGrid(rows);
+  const waitingRows = countWaiting(rows);
   return {
     rows: rows.length,
     durationSeconds,
-    meanRateRps: durationSeconds === 0 ? null : rows.length / durationSeconds,
+    meanRateRps: durationSeconds === 0 ? null : (rows.length - waitingRows) / durationSeconds,
+    waitingRows,
     outOfOrderRows: times.filter((time, at) => at > 0 && time < times[at - 1]).length,
     inputTokens: summarise(inputs),
     outputTokens: summarise(outputs),
@@ -78,6 +82,15 @@ export function inspectTrace(
             ceiling: engineCacheCeiling(promptsOf(rows, traceBlockTokens), engineBlockTokens),
           },
   };
+}
+
+function countWaiting(rows: readonly TraceRow[]): number {
+  const begun = new Set<string>();
+  return rows.filter(({ sessionId, delayMs }) => {
+    const waits = delayMs !== undefined && sessionId !== undefined && begun.has(sessionId);
+    if (sessionId !== undefined) begun.add(sessionId);
+    return waits;
+  }).length;
 }
 
 function* promptsOf(rows: readonly TraceRow[], traceBlockTokens: number): Generator<ReturnType<typeof promptOfRow>> {

@@ -67,7 +67,7 @@ function ceilingJson(ceiling: CacheCeiling): object {
 }
 
 function inspectionLines(inspection: TraceInspection, provenance: TraceProvenance, terminal: Terminal): string[] {
-  const { rows, durationSeconds, meanRateRps, sessions, grid, engine, outOfOrderRows } = inspection;
+  const { rows, durationSeconds, meanRateRps, waitingRows, sessions, grid, engine, outOfOrderRows } = inspection;
   const lengths = (name: string, summary: LengthSummary): string[] => [
     name,
     ...[summary.mean, summary.min, summary.p5, summary.p50, summary.p95, summary.p99, summary.max].map(whole),
@@ -80,6 +80,7 @@ function inspectionLines(inspection: TraceInspection, provenance: TraceProvenanc
   return [
     `rows        ${whole(rows)}`,
     `duration    ${durationSeconds.toFixed(3)} s${meanRateRps === null ? "" : `, ${meanRateRps.toFixed(2)} rows per second`}`,
+    ...(waitingRows === 0 ? [] : [`waiting     ${whole(waitingRows)} more rows wait for the turn before them`]),
     ...(outOfOrderRows === 0 ? [] : [`order       ${whole(outOfOrderRows)} rows are before the row in front of them`]),
     grid === null
       ? "grid        none: rows have times of their own"
