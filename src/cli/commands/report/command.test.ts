@@ -421,6 +421,10 @@ describe("bad input is said in one line and the rest is reported", () => {
       code: 2,
       errors: [expect.stringMatching(/--slo must be/)],
     });
+    expect(await reportOf(empty, "--slo", "ttft=600,ttft=5")).toMatchObject({
+      code: 2,
+      errors: [expect.stringMatching(/--slo must have each limit once, got "ttft=600,ttft=5"/)],
+    });
     expect(await reportOf(empty, "--format", "pdf")).toMatchObject({
       code: 2,
       errors: [expect.stringMatching(/--format must be/)],

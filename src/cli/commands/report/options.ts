@@ -29,5 +29,9 @@ export function readSlo(written: string): Slo {
     }
     return [term, Number(value)];
   });
+  const again = limits.find(([term], at) => limits.findIndex(([other]) => other === term) !== at);
+  if (again !== undefined) {
+    throw new WarmpathError("WP_INVALID_INPUT", `--slo must have each limit once, got "${written}"`);
+  }
   return Object.fromEntries(limits);
 }
