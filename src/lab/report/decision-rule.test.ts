@@ -5,10 +5,14 @@ import { decide, type Decision, workloadFactors } from "./decision-rule.ts";
 
 const BASELINE = { p50: 100, p95: 300 };
 
-function decisionOf(ttft: { p50: number; p95: number }, more: Partial<LevelComparison> = {}): Decision {
+function decisionOf(
+  ttft: { p50: number; p95: number },
+  more: Partial<LevelComparison> = {},
+  baseline: typeof ttft = BASELINE,
+): Decision {
   const cell = (arm: string, numbers: typeof ttft): ReturnType<typeof cellOf> =>
     cellOf(arm, { latencies: { ttftMs: latencyOf(numbers), e2eMs: latencyOf({ p50: 1000 }) } });
-  const level = { ...levelOf(cell("rr", BASELINE), cell("kv", ttft)), ...more };
+  const level = { ...levelOf(cell("rr", baseline), cell("kv", ttft)), ...more };
   const comparison = {
     arm: "kv",
     baseline: "rr",
@@ -53,6 +57,9 @@ describe("the A/B guide's rule", () => {
     const verdict = { kind: "not-comparable", reasons: [] } as const;
     expect(decisionOf({ p50: 75, p95: 225 }, { verdict }).conclusion).toBe("cannot be decided");
     expect(decisionOf({ p50: 75, p95: Infinity }).conclusion).toBe("cannot be decided");
+    // Of what neither reached nobody knows that it is the same.
+    const neither = decisionOf({ p50: 40, p95: Infinity }, {}, { p50: 100, p95: Infinity });
+    expect(neither).toMatchObject({ improvement: undefined, conclusion: "cannot be decided" });
   });
 });
 

@@ -25,7 +25,7 @@ export interface Difference {
   readonly metric: JudgedMetric;
   readonly baseline: Reading;
   readonly arm: Reading;
-  /** Relative to the baseline; of a share, the difference itself. Infinite where one was not reached. */
+  /** Relative to the baseline; of a share, the difference itself. Infinite where one was not reached, undefined where neither was. */
   readonly change: number | undefined;
   /** 95 % interval of the change. */
   readonly interval: { readonly low: number; readonly high: number } | undefined;
@@ -43,6 +43,11 @@ export function differenceOf(metric: JudgedMetric, baseline: ArmAtLevel, arm: Ar
   // What only one arm reached, or delivered, differs by what the other did not complete, and that is counted.
   const isOneUnreached = isNothing(metric, readings.baseline) !== isNothing(metric, readings.arm);
   const noise = isOneUnreached ? byLosses(baseline, arm) : noiseOf(metric, baseline, arm);
+  if (readings.baseline.state === "not-reached" && readings.arm.state === "not-reached") {
+    // Both lie beyond all that completed, nobody knows how far; where it could be tested, it counts and shows nothing.
+    const chance = noise === undefined ? undefined : 1;
+    return { ...readings, change: undefined, interval: undefined, chance, noise: noise?.from ?? "none" };
+  }
   if (change === undefined || noise === undefined) {
     return { ...readings, change, interval: undefined, chance: undefined, noise: "none" };
   }

@@ -171,7 +171,7 @@ test("what neither folder reached has no change of 0", async () => {
   const root = temporaryFolder();
   const folders = [writeArm(join(root, "off"), 200, 200), writeArm(join(root, "on"), 200, 200)];
   const { out } = await compare(...folders);
-  expect(out).toMatch(/^TTFT p95 ms +not reached +not reached +– +– +no difference shown$/m);
+  expect(out).toMatch(/^TTFT p95 ms +not reached +not reached +– +noise unknown +no difference shown$/m);
   const json = JSON.parse((await compare(...folders, "--json")).out) as {
     arms: { levels: { metrics: { metric: string; change: number | null; interval: object | null }[] }[] }[];
   };

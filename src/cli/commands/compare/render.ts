@@ -75,20 +75,14 @@ function shown({ metric }: JudgedDifference, reading: Reading): string {
   return metric.kind === "rate" && reading.state === "ok" ? number(reading.value, 1) : ms(reading);
 }
 
-function changeOf({ metric, change, baseline, arm }: JudgedDifference): string {
-  if (isReachedByNeither(baseline, arm) || change === undefined || !Number.isFinite(change)) return NOTHING;
+function changeOf({ metric, change }: JudgedDifference): string {
+  if (change === undefined || !Number.isFinite(change)) return NOTHING;
   return `${signed(100 * change, 1)} ${metric.kind === "share" ? "pp" : "%"}`;
 }
 
-function intervalOf({ interval, noise, baseline, arm }: JudgedDifference): string {
-  if (isReachedByNeither(baseline, arm)) return NOTHING;
+function intervalOf({ interval, noise }: JudgedDifference): string {
   if (interval === undefined) return noise === "none" ? "noise unknown" : NOTHING;
   return `${signed(100 * interval.low, 1)} to ${signed(100 * interval.high, 1)}`;
-}
-
-/** What neither arm reached is beyond everything in both, and nobody knows how far apart it lies. */
-function isReachedByNeither(baseline: Reading, arm: Reading): boolean {
-  return baseline.state === "not-reached" && arm.state === "not-reached";
 }
 
 /** The same for machines. */
@@ -118,9 +112,8 @@ export function comparisonJson(
             metric: metric.name,
             baseline: before,
             arm: after,
-            change:
-              isReachedByNeither(before, after) || change === undefined || !Number.isFinite(change) ? null : change,
-            interval: isReachedByNeither(before, after) ? null : (interval ?? null),
+            change: change === undefined || !Number.isFinite(change) ? null : change,
+            interval: interval ?? null,
             chance: chance ?? null,
             noise,
             outcome,
