@@ -90,3 +90,11 @@ test("a part whose records are not complete is named", async () => {
   expect(problems).toHaveLength(1);
   expect(problems[0]).toMatch(/pod-1: records\.jsonl\.gz has 4 of 7 requests/);
 });
+
+test("a summary that breaks off is one line, and the other parts are read", async () => {
+  const pods = await sharedLoad([4, 4]);
+  await writeFile(join(pods[0], LOAD_SUMMARY_FILE), '{"model":');
+  const { cells, problems } = await collectInput(pods, { mode: "pool" });
+  expect(problems).toEqual([`${join(pods[0], LOAD_SUMMARY_FILE)}: is no summary of a load`]);
+  expect(cells[0].accounting.offered).toBe(4);
+});

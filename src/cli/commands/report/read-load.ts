@@ -49,9 +49,10 @@ export async function readSharedLoad(
   let finishedMs = -Infinity;
   for (const { path, label } of folders) {
     const file = join(path, LOAD_SUMMARY_FILE);
-    const { data, error } = summarySchema.safeParse(JSON.parse(await readFile(file, "utf8")));
+    const { data, error } = summarySchema.safeParse(parsed(await readFile(file, "utf8")));
     if (error !== undefined) {
-      problems.push(`${file}: is no summary of a load (${error.issues[0].path.join(".")})`);
+      const field = error.issues[0].path.join(".");
+      problems.push(`${file}: is no summary of a load${field === "" ? "" : ` (${field})`}`);
       continue;
     }
     const own = await recordsIn(path, label, problems);
@@ -73,6 +74,15 @@ export async function readSharedLoad(
     config: (summaries[0]?.settings ?? {}) as { readonly [key: string]: Json },
     problems,
   };
+}
+
+/** Undefined where it is not JSON, such as a file that breaks off. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 async function recordsIn(path: string, label: string, problems: string[]): Promise<RequestRecord[]> {
