@@ -95,7 +95,11 @@ function compareArms(
     arm,
     baseline,
     variables,
-    isSameArm: settings.baseline !== undefined && settings.arm !== undefined && variables.length === 0,
+    isSameArm:
+      settings.baseline !== undefined &&
+      settings.arm !== undefined &&
+      variables.length === 0 &&
+      pairs.every((pair) => pair.arm.level.workers === pair.baseline.level.workers),
     levels,
     missing: [...own, ...others]
       .filter((group) => !matched.has(group))

@@ -20,18 +20,20 @@ describe("what an arm was run with", () => {
     expect(differingSettings(rr, rr)).toEqual([]);
   });
 
-  test("names, seeds, levels and the order of keys are no difference, a fleet or a rate limit is", () => {
+  test("names, seeds, levels, workers and the order of keys are no difference, a fleet or a rate limit is", () => {
     const same = {
       ...CONFIG,
       name: "other",
       seed: 8,
       runs: 1,
-      fleet: { workers: 2, model: "m" },
+      fleet: { workers: 4, model: "m" },
       load: { maxRateRps: 5, concurrency: [10] },
     };
     const rr = settingsOfArm(CONFIG, "rr");
     expect(differingSettings(rr, settingsOfArm(same, "rr"))).toEqual([]);
-    const larger = { ...CONFIG, fleet: { model: "m", workers: 4 }, load: { concurrency: [40] } };
+    const perWorker = { ...CONFIG, load: { concurrencyPerWorker: [20], maxRateRps: 5 } };
+    expect(differingSettings(rr, settingsOfArm(perWorker, "rr"))).toEqual([]);
+    const larger = { ...CONFIG, fleet: { model: "n", workers: 2 }, load: { concurrency: [40] } };
     expect(differingSettings(rr, settingsOfArm(larger, "rr"))).toEqual(["fleet", "load"]);
     expect(differingSettings(rr, settingsOfArm({ ...CONFIG, load: { rateRps: [1], maxRateRps: 5 } }, "rr"))).toEqual([
       "load",

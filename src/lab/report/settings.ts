@@ -31,7 +31,7 @@ export function settingsOfArm(config: JsonObject, arm: string): Settings {
   if (own?.["fleet"] !== undefined) settings.set(ARM_FLEET, text(own["fleet"]));
   if (own?.["jitter"] !== undefined) settings.set("jitter", text(own["jitter"]));
   for (const [key, value] of Object.entries(config)) {
-    if (!IRRELEVANT.has(key)) settings.set(key, text(key === "load" ? withoutLevels(value) : value));
+    if (!IRRELEVANT.has(key)) settings.set(key, text(withoutLevels(key, value)));
   }
   return settings;
 }
@@ -67,13 +67,19 @@ function armOf(config: JsonObject, name: string): JsonObject | undefined {
   return arms.map((arm: Json) => asObject(arm)).find((arm) => arm?.["name"] === name);
 }
 
-/** Levels are compared one by one, so their list is no setting. */
-function withoutLevels(load: Json): Json {
-  const object = asObject(load);
-  if (object === undefined) return load;
-  const { concurrency, rateRps, speed, ...rest } = object;
-  const kind = concurrency !== undefined ? "concurrency" : rateRps !== undefined ? "rateRps" : "speed";
-  return { kind: speed === undefined && kind === "speed" ? "unknown" : kind, ...rest };
+/** Levels, to which numbers of workers belong, are compared one by one, so their lists are no settings. */
+function withoutLevels(key: string, value: Json): Json {
+  const object = asObject(value);
+  if (object === undefined) return value;
+  if (key === "fleet") {
+    const { workers: _, ...fleet } = object;
+    return fleet;
+  }
+  if (key !== "load") return value;
+  const { concurrency, concurrencyPerWorker, rateRps, speed, ...rest } = object;
+  const isClosed = concurrency !== undefined || concurrencyPerWorker !== undefined;
+  const kind = isClosed ? "concurrency" : rateRps !== undefined ? "rateRps" : speed !== undefined ? "speed" : "unknown";
+  return { kind, ...rest };
 }
 
 function asObject(value: Json | undefined): JsonObject | undefined {
