@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { levelColumn } from "./levels.ts";
+import { levelColumn, levelList } from "./levels.ts";
 
 describe("how levels are named in tables", () => {
   test.each([
@@ -52,4 +52,15 @@ describe("how levels are named in tables", () => {
     const column = levelColumn({ levels });
     expect([column.title, column.of(levels[1])]).toEqual([title, last]);
   });
+});
+
+test("levels that are named by load and workers stay apart in a row", () => {
+  const levels = [
+    { concurrency: 8, workers: 2 },
+    { concurrency: 16, workers: 4 },
+  ];
+  expect(levelList(levels, levelColumn({ levels }))).toBe("(8, 2), (16, 4)");
+  expect(levelList(levels.slice(0, 1), levelColumn({ levels }))).toBe("8, 2");
+  const loads = levels.map((level) => ({ ...level, workers: 2 }));
+  expect(levelList(loads, levelColumn({ levels: loads }))).toBe("8, 16");
 });

@@ -19,3 +19,9 @@ export function levelColumn({ levels }: Pick<ReportModel, "levels">): LevelColum
   if (isOneFleet) return { title, of: (level) => String(level[kind]) };
   return { title: `${title}, workers`, of: (level) => `${level[kind]}, ${level.workers ?? "?"}` };
 }
+
+/** Several levels in a row; one that is named by load and workers, with a comma of its own, in brackets. */
+export function levelList(levels: readonly ReportLevel[], { of }: LevelColumn): string {
+  const names = levels.map((level) => of(level));
+  return names.map((name) => (names.length > 1 && name.includes(", ") ? `(${name})` : name)).join(", ");
+}

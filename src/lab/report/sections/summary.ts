@@ -7,7 +7,7 @@ import type { ReportModel } from "../model.ts";
 import { valueOf } from "../reading.ts";
 import { throughputOf } from "../throughput-kind.ts";
 import { withheld } from "../verdict.ts";
-import { type LevelColumn, levelColumn } from "./levels.ts";
+import { type LevelColumn, levelColumn, levelList } from "./levels.ts";
 
 /** The results in ten lines, as study 2 sums itself up; losses stand before gains. */
 export function summarySection(model: ReportModel): Section {
@@ -73,10 +73,10 @@ function leftOut(levels: readonly LevelComparison[], column: LevelColumn): { why
   const reasons = new Set(levels.flatMap(({ verdict }) => withheld(verdict) ?? []));
   return [...reasons].map((why) => ({
     why,
-    at: levels
-      .filter(({ verdict }) => withheld(verdict) === why)
-      .map(({ level }) => column.of(level))
-      .join(", "),
+    at: levelList(
+      levels.filter(({ verdict }) => withheld(verdict) === why).map(({ level }) => level),
+      column,
+    ),
   }));
 }
 

@@ -7,7 +7,7 @@ import type { PairedView } from "../pairs.ts";
 import { throughputOf } from "../throughput-kind.ts";
 import { type JudgedDifference, VERDICT_WORDS, type VerdictKind } from "../verdict.ts";
 import { levelTitle } from "../cell.ts";
-import { type LevelColumn, levelColumn } from "./levels.ts";
+import { type LevelColumn, levelColumn, levelList } from "./levels.ts";
 
 /** The gravest first. */
 const GRAVITY: readonly VerdictKind[] = ["traded", "worse", "mixed", "not-comparable", "no-difference-shown", "better"];
@@ -44,8 +44,8 @@ export function headline(comparison: ArmComparison, column: LevelColumn): string
     lone !== undefined
       ? VERDICT_WORDS[lone.verdict.kind]
       : GRAVITY.flatMap((kind) => {
-          const at = levels.filter(({ verdict }) => verdict.kind === kind).map(({ level }) => column.of(level));
-          return at.length === 0 ? [] : [`${VERDICT_WORDS[kind]} at ${at.join(", ")}`];
+          const at = levels.filter(({ verdict }) => verdict.kind === kind).map(({ level }) => level);
+          return at.length === 0 ? [] : [`${VERDICT_WORDS[kind]} at ${levelList(at, column)}`];
         }).join("; ");
   const note = missing.length === 0 ? "" : ` ${missing.length} levels are missing in one of the arms.`;
   const same = comparison.isSameArm ? " Both arms have the same settings: this is an A/A comparison." : "";
