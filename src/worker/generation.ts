@@ -38,6 +38,8 @@ interface Understood {
   readonly wanted: GenerationRequest;
   readonly promptTokens: Uint32Array;
   readonly answer: Answer;
+  /** Tokens that the answer may have, the one that ends it included. */
+  readonly maxOutputTokens: number;
 }
 
 /** Serves the two endpoints that generate text, from the body to the last byte. */
@@ -74,7 +76,7 @@ export class Generation {
     const { name, models, engine, clock } = this.#settings;
     const understood = await this.#understand(kind, request, response);
     if (understood === undefined) return;
-    const { wanted, promptTokens, answer } = understood;
+    const { wanted, promptTokens, answer, maxOutputTokens } = understood;
     const writer = new ReplyWriter(response, {
       head: {
         kind,
@@ -93,7 +95,7 @@ export class Generation {
         promptTokens,
         answerTokens: answer.tokens,
         hasEndToken: answer.hasEndToken,
-        maxOutputTokens: wanted.maxOutputTokens ?? this.#settings.answerTokens + 1,
+        maxOutputTokens,
         identity: wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt },
       },
       this.#listener(writer, understood, clock.nowNs()),
@@ -113,7 +115,7 @@ export class Generation {
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<Understood | undefined> {
-    const { models, tokenizer, answerTokens, maxBodyBytes } = this.#settings;
+    const { models, tokenizer, answerTokens, maxBodyBytes, maxSequenceTokens } = this.#settings;
     const body = await readJson(request, response, maxBodyBytes);
     if (body === undefined || this.#turnsAway(response)) return undefined;
     const { request: wanted, problem } = parseGenerationRequest(kind, body.value);
@@ -131,20 +133,23 @@ export class Generation {
     const { prompt } = wanted;
     const continues = prompt.kind === "chat" && prompt.continuesFinalMessage === true && promptTokens.length > 0;
     const naturalTokens = continues ? Math.max(0, answerTokens - this.#saidTokens(prompt, promptTokens)) : answerTokens;
-    const misfit = this.#misfit(promptTokens.length, wanted.maxOutputTokens ?? naturalTokens);
+    const misfit = this.#misfit(promptTokens.length, wanted.maxOutputTokens ?? 1);
     if (misfit !== undefined) {
       refuse(response, misfit.code, misfit.message, { param: kind === "chat" ? "messages" : "prompt" });
       return undefined;
     }
+    // Whoever sets no limit has the rest of the sequence as one, as in real engines.
+    const room = maxSequenceTokens - promptTokens.length;
+    const limit = wanted.maxOutputTokens ?? (naturalTokens < room ? undefined : room);
     const answer = this.#answers.make({
       promptTokens,
       isContinuation: continues || kind === "completion",
-      limit: wanted.maxOutputTokens,
+      limit,
       naturalTokens,
       stop: own.options.stop,
       seed: own.options.seed,
     });
-    return { wanted, promptTokens, answer };
+    return { wanted, promptTokens, answer, maxOutputTokens: limit ?? answerTokens + 1 };
   }
 
   /** Tokens of the answer that a chat already ends with. */

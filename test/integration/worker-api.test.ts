@@ -57,6 +57,18 @@ describe("answers", () => {
     expect(reply.usage?.completion_tokens).toBe(10);
   });
 
+  test("without a limit end where a sequence does, as those of engines do", async () => {
+    const { client, post } = await start({ answerTokens: 30, maxSeqLen: 100 });
+    const prompt = words(80, "long");
+    const reply = await client.completions.create({ model: MODEL, prompt });
+    expect(reply.choices[0].finish_reason).toBe("length");
+    expect(reply.usage).toMatchObject({ prompt_tokens: 80, completion_tokens: 20 });
+    const whole = await client.completions.create({ model: MODEL, prompt: words(69, "long") });
+    expect(whole.choices[0].finish_reason).toBe("stop");
+    const full = await post("/v1/completions", { model: MODEL, prompt: words(100, "long") });
+    expect(await full.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
+  });
+
   test("end before a stop, which is generated all the same", async () => {
     const { client } = await start();
     const messages = question(words(20, "stop"));
