@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Clock, Nanoseconds } from "../core/clock.ts";
+import type { Clock } from "../core/clock.ts";
 import type { PromptTokenizer } from "../tokenizer/types.ts";
 import {
   type GenerationKind,
@@ -12,7 +12,7 @@ import type { Engine, EngineListener } from "./engine.ts";
 import type { FaultSwitches } from "./faults.ts";
 import { readGenerationOptions } from "./generation-options.ts";
 import { errorFields, readJson, refuse, statusOf, type WorkerErrorCode } from "./http-reply.ts";
-import type { GenerationMeter } from "./metrics/generation-meter.ts";
+import type { GenerationMeter, GenerationTiming } from "./metrics/generation-meter.ts";
 import { ReplyWriter } from "./reply-writer.ts";
 
 export interface GenerationSettings {
@@ -73,7 +73,7 @@ export class Generation {
   }
 
   async serve(kind: GenerationKind, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { name, models, engine, clock } = this.#settings;
+    const { name, models, engine, clock, meter } = this.#settings;
     const understood = await this.#understand(kind, request, response);
     if (understood === undefined) return;
     const { wanted, promptTokens, answer, maxOutputTokens } = understood;
@@ -90,6 +90,8 @@ export class Generation {
       answer,
     });
     this.#underWay.add(writer);
+    const { finishReason } = answer;
+    const timing = meter?.begin(clock.nowNs(), { finishReason, promptTokens: promptTokens.length });
     const ticket = engine.submit(
       {
         promptTokens,
@@ -98,12 +100,12 @@ export class Generation {
         maxOutputTokens,
         identity: wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt },
       },
-      this.#listener(writer, understood, clock.nowNs()),
+      this.#listener(writer, timing),
     );
     response.on("close", () => {
       this.#underWay.delete(writer);
       ticket.cancel();
-      if (!response.writableFinished) this.#settings.meter?.aborted();
+      timing?.aborted();
       if (this.#underWay.size === 0) this.#idle?.();
     });
     if (response.destroyed) ticket.cancel();
@@ -180,18 +182,23 @@ export class Generation {
     return { code: "context_length_exceeded", message };
   }
 
-  #listener(writer: ReplyWriter, { answer, promptTokens }: Understood, arrivedNs: Nanoseconds): EngineListener {
-    const { clock, faults, meter } = this.#settings;
-    const timing = meter?.begin(arrivedNs, { finishReason: answer.finishReason, promptTokens: promptTokens.length });
+  #listener(writer: ReplyWriter, timing: GenerationTiming | undefined): EngineListener {
+    const { clock, faults } = this.#settings;
     return {
-      refused: (reason) => writer.failed(statusOf("request_too_large"), errorFields("request_too_large", reason)),
+      refused: (reason) => {
+        timing?.refused();
+        writer.failed(statusOf("request_too_large"), errorFields("request_too_large", reason));
+      },
       grew: (tokens) => {
         timing?.grew(tokens, clock.nowNs());
         writer.grew(tokens);
         if (faults === undefined) return;
         faults.streamed(tokens);
         const cutAt = faults.current["cut-stream"];
-        if (cutAt !== null && writer.written >= cutAt) writer.cut();
+        if (cutAt === null || writer.written < cutAt) return;
+        // Before the engine, which does not know of it, says that the answer is whole.
+        timing?.aborted();
+        writer.cut();
       },
       finished: (cachedTokens, queuedNs) => {
         timing?.finished(clock.nowNs(), queuedNs);

@@ -163,6 +163,19 @@ describe("faults", () => {
     await vi.waitFor(async () => expect(await engineOf(running)).toMatchObject({ running: 0, heldBlocks: 0 }));
   });
 
+  test("cut-stream: an answer that is cut at its last token has ended once", async () => {
+    const running = await start();
+    await running.post("/debug/faults", { "cut-stream": 3 });
+    const answer = ask(running, 3).then((response) => response.text());
+    await expect(answer).rejects.toThrow(/terminated|aborted|fetch failed/);
+    const ended = async (): Promise<string[]> =>
+      (await (await running.get("/metrics")).text())
+        .split("\n")
+        .filter((line) => line.startsWith("vllm:request_success_total{"))
+        .map((line) => `${/finished_reason="(\w+)"/.exec(line)?.[1]} ${line.split(" ").at(-1)}`);
+    await vi.waitFor(async () => expect(await ended()).toEqual(["abort 1"]));
+  });
+
   test("hang: nothing comes until it is mended, then all of it", async () => {
     const running = await start();
     await running.post("/debug/faults", { hang: "engine" });

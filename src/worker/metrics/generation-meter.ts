@@ -1,11 +1,15 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { NS_PER_SECOND, type Nanoseconds } from "../../core/clock.ts";
 
-/** One request on its way through the worker. */
+/** One request on its way through the worker. It ends once: whatever is told after that is not counted. */
 export interface GenerationTiming {
   grew(tokens: number, nowNs: Nanoseconds): void;
   /** `queuedNs` is how long it waited for a place in the batch. */
   finished(nowNs: Nanoseconds, queuedNs: Nanoseconds): void;
+  /** The engine never took it, so it is none of its requests. */
+  refused(): void;
+  /** It has ended before its answer was whole. */
+  aborted(): void;
 }
 
 /** Up to the minutes that a request takes in an engine that is full. */
@@ -47,6 +51,7 @@ export class GenerationMeter {
     let firstNs: Nanoseconds | undefined;
     let lastNs = arrivedNs;
     let generated = 0;
+    let isOver = false;
     return {
       grew: (tokens, nowNs) => {
         const gapSeconds = (nowNs - lastNs) / NS_PER_SECOND;
@@ -58,6 +63,8 @@ export class GenerationMeter {
         generated += tokens;
       },
       finished: (nowNs, queuedNs) => {
+        if (isOver) return;
+        isOver = true;
         const latency = (nowNs - arrivedNs) / NS_PER_SECOND;
         const queued = queuedNs / NS_PER_SECOND;
         const decoding = (nowNs - (firstNs ?? nowNs)) / NS_PER_SECOND;
@@ -71,12 +78,15 @@ export class GenerationMeter {
         if (generated > 1) all.timePerToken.observe(decoding / (generated - 1));
         this.#ended.inc({ finished_reason: finishReason });
       },
+      refused: () => {
+        isOver = true;
+      },
+      aborted: () => {
+        if (isOver) return;
+        isOver = true;
+        this.#ended.inc({ finished_reason: "abort" });
+      },
     };
-  }
-
-  /** A client has gone before its answer was whole. */
-  aborted(): void {
-    this.#ended.inc({ finished_reason: "abort" });
   }
 }
 
