@@ -185,6 +185,17 @@ describe("load of conversations", () => {
     expect(records[0]).toMatchObject({ account: "timedOut", failure: { message: "no whole answer within 0.02 s" } });
   });
 
+  test("an answer that is whole only after the deadline has timed out", async () => {
+    const { url, came } = await serve(({ response }) => {
+      for (const endMs = performance.now() + 40; performance.now() < endMs;);
+      streamWhole(response, ["late"]);
+    });
+    const { run: load, records } = converse(url, 1, { turns: [1, 1] }, { timeoutMs: 20 });
+    await came(1);
+    await load.stop({ drainMs: 5000 });
+    expect(records.map(({ account }) => account)).toEqual(["timedOut"]);
+  });
+
   test("goes on with the built-in user where a user model fails, and counts it", async () => {
     const { url, came, requests } = await serve(({ response }) => streamWhole(response, ["Sails need wind to pull."]));
     const user = { followUp: () => Promise.reject(new Error("no")) };

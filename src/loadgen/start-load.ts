@@ -13,7 +13,6 @@ import { RunClock } from "./run-clock.ts";
 import type { LoadOptions, LoadRun, LoadSummary } from "./types.ts";
 
 const DRAIN_MS = 30_000;
-const DEADLINE_SWEEP_MS = 250;
 /** The longest that a timer of Node's can be. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -35,9 +34,10 @@ export class RunningLoad implements LoadRun, FlightListener {
   readonly #open = new Set<Flight>();
   readonly #abort = new AbortController();
   readonly #endNs: Nanoseconds;
-  readonly #sweep: NodeJS.Timeout | undefined;
+  readonly #timeoutNs: Nanoseconds;
   #resolve: (summary: LoadSummary) => void = () => {};
   #dueTimer: NodeJS.Timeout | undefined;
+  #deadlineTimer: NodeJS.Timeout | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
   #followUps = 0;
   #isPumping = false;
@@ -50,10 +50,8 @@ export class RunningLoad implements LoadRun, FlightListener {
     this.metrics = new RollingMetrics();
     this.#client = new CompletionClient(options.target);
     this.#endNs = options.durationNs ?? Infinity;
+    this.#timeoutNs = (options.timeoutMs ?? Infinity) * NS_PER_MS;
     this.finished = new Promise((resolve) => (this.#resolve = resolve));
-    if (options.timeoutMs !== undefined) {
-      this.#sweep = setInterval(() => this.#checkDeadlines(), DEADLINE_SWEEP_MS);
-    }
     // Not before whoever starts it holds it: a listener may want to ask.
     this.#dueTimer = setTimeout(() => this.#pump(), 0);
   }
@@ -115,8 +113,9 @@ export class RunningLoad implements LoadRun, FlightListener {
     this.#options.onFirstToken?.(ttftNs);
   }
 
-  ended(flight: Flight, outcome: Outcome): void {
+  ended(flight: Flight, given: Outcome): void {
     const { request } = flight;
+    const outcome = this.#inTime(flight, given);
     const record = flight.record(outcome);
     this.#open.delete(flight);
     if (outcome.account !== "unfinished") this.#accounts.end(outcome.account);
@@ -208,20 +207,44 @@ export class RunningLoad implements LoadRun, FlightListener {
     this.metrics.offered(request.id, request.arrivalNs, nowNs);
     this.#health.sent(nowNs - request.arrivalNs);
     this.#client.send(request, prompt, flight);
+    this.#watchDeadlines();
+  }
+
+  /** Waits for the first deadline: requests are due one after the other, so it is that of the oldest. */
+  #watchDeadlines(): void {
+    const [oldest] = this.#open;
+    if (this.#timeoutNs === Infinity || this.#deadlineTimer !== undefined || oldest === undefined) return;
+    const waitMs = Math.ceil((oldest.request.arrivalNs + this.#timeoutNs - this.nowNs()) / NS_PER_MS);
+    this.#deadlineTimer = setTimeout(() => this.#checkDeadlines(), Math.min(Math.max(1, waitMs), LONGEST_TIMER_MS));
   }
 
   #checkDeadlines(): void {
-    const { timeoutMs = Infinity } = this.#options;
-    const latestNs = this.nowNs() - timeoutMs * NS_PER_MS;
-    for (const flight of this.#open) if (flight.request.arrivalNs < latestNs) flight.end(timedOutOutcome(timeoutMs));
+    this.#deadlineTimer = undefined;
+    const nowNs = this.nowNs();
+    for (const flight of this.#open) if (this.#isLate(flight, nowNs)) flight.end(this.#timedOut);
+    this.#watchDeadlines();
+  }
+
+  #isLate({ request }: Flight, nowNs: Nanoseconds): boolean {
+    return nowNs - request.arrivalNs > this.#timeoutNs;
+  }
+
+  get #timedOut(): Outcome {
+    return timedOutOutcome(this.#timeoutNs / NS_PER_MS);
+  }
+
+  /** What comes before the timer does, and after the deadline, is late all the same. */
+  #inTime(flight: Flight, outcome: Outcome): Outcome {
+    const isOpen = outcome.account === "unfinished";
+    return isOpen || !this.#isLate(flight, this.nowNs()) ? outcome : this.#timedOut;
   }
 
   #finish(): void {
     if (this.#state === "over") return;
     this.#state = "over";
     clearTimeout(this.#drainTimer);
-    clearInterval(this.#sweep);
     for (const flight of this.#open) flight.end(UNFINISHED);
+    clearTimeout(this.#deadlineTimer);
     this.#overNs = this.nowNs();
     this.#health.stop();
     void this.#client.close().then(() => this.#resolve(this.summary()));
