@@ -64,4 +64,23 @@ describe("the totals of a load", () => {
     expect(totals.latencyMs("ttft").offered).toMatchObject({ n: 2, p50: null, states: { p50: "not-reached" } });
     expect(totals.cacheHitRate()).toBe(UNAVAILABLE);
   });
+
+  test("stay small where every failure says something else, and count each of them", () => {
+    const totals = new LoadTotals();
+    for (let tokens = 0; tokens < 1000; tokens++) {
+      const failure = { status: 400, message: `the prompt has ${tokens} tokens` };
+      totals.add(requestRecord({ id: "r", intendedNs: 0, promptTokens: 9, account: "rejected", failure }));
+    }
+    const merged = new LoadTotals();
+    for (let process = 0; process < 2; process++) merged.absorb(totals.toData());
+    for (const [counted, all] of [
+      [totals, 1000],
+      [merged, 2000],
+    ] as const) {
+      const failures = counted.failures();
+      expect(failures.size).toBeLessThanOrEqual(101);
+      expect(failures.get("rejected: other messages")).toBe(all - (failures.size - 1) * (all / 1000));
+      expect([...failures.values()].reduce((sum, count) => sum + count, 0)).toBe(all);
+    }
+  });
 });

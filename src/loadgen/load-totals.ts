@@ -11,6 +11,9 @@ const LATENCIES = ["ttft", "tpot", "itl", "e2e"] as const;
 
 type Latency = (typeof LATENCIES)[number];
 
+/** Different failures that are told apart: servers put numbers and names into what they say, so there may be one for each request. */
+const MOST_FAILURES = 100;
+
 /** Totals as plain data, for files and other processes. */
 export interface LoadTotalsData {
   readonly accounts: Accounting;
@@ -56,7 +59,7 @@ export class LoadTotals {
       this.#cacheKnownPromptTokens += record.promptTokens;
     }
     const said = record.shedReason?.code ?? record.failure?.message;
-    if (said !== undefined) raise(this.#failures, `${record.account}: ${said}`, 1);
+    if (said !== undefined) this.#addFailure(record.account, `${record.account}: ${said}`, 1);
     if (record.account !== "completed") return;
     this.#addDuration("ttft", ttftNs(record));
     this.#addDuration("tpot", tpotNs(record));
@@ -69,7 +72,9 @@ export class LoadTotals {
     for (const account of ACCOUNTS) this.#accounts.add(account, data.accounts[account]);
     for (const name of LATENCIES) this.#histograms[name].addGapCounts(data.histograms[name]);
     for (const [worker, count] of Object.entries(data.workers)) raise(this.#workers, worker, count);
-    for (const [failure, count] of Object.entries(data.failures)) raise(this.#failures, failure, count);
+    for (const [failure, count] of Object.entries(data.failures)) {
+      this.#addFailure(failure.slice(0, failure.indexOf(":")), failure, count);
+    }
     for (const [turn, count] of data.turns.entries()) this.#turns[turn] = (this.#turns[turn] ?? 0) + count;
     this.#outputTokens += data.outputTokens;
     this.#promptTokens += data.promptTokens;
@@ -139,6 +144,11 @@ export class LoadTotals {
     const { offered, completed } = this.accounts();
     const histogram = this.#histograms[name];
     return { completed: histogram.summary(NS_PER_MS), offered: histogram.summary(NS_PER_MS, offered - completed) };
+  }
+
+  #addFailure(account: string, failure: string, count: number): void {
+    const isTold = this.#failures.has(failure) || this.#failures.size < MOST_FAILURES;
+    raise(this.#failures, isTold ? failure : `${account}: other messages`, count);
   }
 
   #addDuration(name: Exclude<Latency, "itl">, durationNs: number | undefined): void {
