@@ -26,6 +26,8 @@ interface Worker {
   readonly name: string;
   readonly port: number;
   process: DemoProcess | undefined;
+  /** Set while a process is on its way that does not serve yet. */
+  starting: Promise<void> | undefined;
 }
 
 /** Simulated workers and a gateway in front of them, each a process. */
@@ -74,7 +76,9 @@ export class DemoFleet implements WorkerProcesses {
   async start(name: string): Promise<void> {
     const worker = this.#worker(name);
     if (worker.process?.isRunning === true) return;
-    await this.#startWorker(worker);
+    // Whoever asks again meanwhile, in another tab or by a double click, waits for the same process.
+    worker.starting ??= this.#startWorker(worker).finally(() => (worker.starting = undefined));
+    await worker.starting;
   }
 
   async close(): Promise<void> {
@@ -94,7 +98,8 @@ export class DemoFleet implements WorkerProcesses {
     const port = await take(gatewayPort);
     const admin = await take(adminPort);
     for (let at = 0; at < workers; at++) {
-      this.#workers.push({ name: `worker-${at + 1}`, port: await take(workerPort + at), process: undefined });
+      const name = `worker-${at + 1}`;
+      this.#workers.push({ name, port: await take(workerPort + at), process: undefined, starting: undefined });
     }
     await Promise.all(this.#workers.map((worker) => this.#startWorker(worker)));
     const addresses = ["--port", port, "--admin-port", admin, "--block-tokens", fleet.blockTokens, "--policy", policy];
