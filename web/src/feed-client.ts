@@ -62,8 +62,7 @@ export class FeedClient {
 
   #greet(hello: Hello): void {
     const isSameServer = this.#state.hello?.serverId === hello.serverId;
-    // What this page has seen is finer than what the server kept.
-    const rows = isSameServer && this.#state.rows.length > 0 ? this.#state.rows : hello.history;
+    const rows = isSameServer ? joinedRows(this.#state.rows, hello.history) : hello.history;
     this.#set({ connection: "live", hello, rows });
     this.#take(hello.snapshot);
   }
@@ -91,6 +90,12 @@ export class FeedClient {
     this.#state = { ...this.#state, ...change };
     this.#changed(this.#state);
   }
+}
+
+/** What a page has seen, which is finer than what its server kept, and what that kept since the page was cut off. */
+export function joinedRows(seen: readonly HistoryRow[], kept: readonly HistoryRow[]): readonly HistoryRow[] {
+  const lastMs = seen.at(-1)?.[0] ?? 0;
+  return [...seen, ...kept.filter(([atMs]) => (atMs ?? 0) > lastMs)];
 }
 
 /** Asks the server for something; resolves to what is wrong, or to undefined. */
