@@ -41,6 +41,7 @@ export class LiveLoad implements LoadSource {
 
   view(): LoadView {
     const run = this.#present();
+    this.#notice(run.concurrency);
     const { inFlight } = run.rolling();
     const { recent, reasons } = run.clientHealth();
     return {
@@ -84,6 +85,13 @@ export class LiveLoad implements LoadSource {
 
   stop(): void {
     this.#steer(this.#concurrency, false);
+  }
+
+  /** A load can also be steered from its terminal; what the page shows and begins with next is what is meant there. */
+  #notice(steered: number | undefined): void {
+    if (steered === undefined || steered === this.wanted) return;
+    this.#isRunning = steered > 0;
+    if (steered > 0) this.#concurrency = steered;
   }
 
   #steer(concurrency: number | undefined, isRunning: boolean): void {
