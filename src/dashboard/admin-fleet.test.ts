@@ -118,6 +118,21 @@ test("keeps what it knew when the gateway is gone, and says that it does not ans
   expect(fleet.view()).toMatchObject({ isAnswering: false, workers: [{ name: "a" }] });
 });
 
+test("says why it cannot be asked, and nothing of that once it can", async () => {
+  const answers: Answers = {};
+  const { url } = await adminApi(answers);
+  const fleet = new AdminFleet({ adminUrl: url, now: () => 5 });
+  await fleet.refresh();
+  expect([fleet.view(), fleet.problem]).toEqual([undefined, 'unknown policy "x"']);
+  answers["GET /admin/workers"] = { workers: "none" };
+  for (const [path, answer] of Object.entries(answersOf())) answers[path] ??= answer;
+  await fleet.refresh();
+  expect(fleet.problem).toMatch(/\/admin\/workers does not answer as the admin API of a gateway does/);
+  Object.assign(answers, answersOf());
+  await fleet.refresh();
+  expect([fleet.view()?.policy, fleet.problem]).toEqual(["kv-cost", undefined]);
+});
+
 test("passes the gateway's own words on when it refuses a policy", async () => {
   const { url } = await adminApi(answersOf());
   const fleet = new AdminFleet({ adminUrl: url, now: () => 5 });

@@ -2,6 +2,7 @@ import { request } from "undici";
 import type { z } from "zod";
 import { WarmpathError } from "../core/errors.ts";
 import type { PolicyParameters } from "../core/policy/types.ts";
+import { jsonOf } from "../wire/body.ts";
 import { field } from "../wire/openai-usage.ts";
 import {
   accountsSchema,
@@ -37,6 +38,7 @@ export class AdminFleet implements FleetSource {
   readonly #options: AdminFleetOptions;
   readonly #decisions = new Map<number, DecisionView>();
   #view: FleetView | undefined;
+  #problem: string | undefined;
   #policies: readonly PolicyChoice[] = [];
   #timer: NodeJS.Timeout | undefined;
   #asking: Promise<void> | undefined;
@@ -63,6 +65,10 @@ export class AdminFleet implements FleetSource {
 
   view(): FleetView | undefined {
     return this.#view;
+  }
+
+  get problem(): string | undefined {
+    return this.#problem;
   }
 
   /** Asks now; while an answer is awaited nobody asks again. */
@@ -103,7 +109,9 @@ export class AdminFleet implements FleetSource {
         queued,
         isAnswering: true,
       };
-    } catch {
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = error instanceof Error ? error.message : String(error);
       if (this.#view !== undefined) this.#view = { ...this.#view, isAnswering: false };
     }
   }
@@ -125,7 +133,10 @@ export class AdminFleet implements FleetSource {
   }
 
   async #get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-    return schema.parse(await this.#call("GET", `${this.#options.adminUrl}/admin/${path}`));
+    const url = `${this.#options.adminUrl}/admin/${path}`;
+    const { data, success } = schema.safeParse(await this.#call("GET", url));
+    if (success) return data;
+    throw new WarmpathError("WP_INVALID_INPUT", `${url} does not answer as the admin API of a gateway does`);
   }
 
   async #call(method: "GET" | "PUT" | "POST", url: string, body?: string): Promise<unknown> {
@@ -143,7 +154,7 @@ export class AdminFleet implements FleetSource {
       bodyTimeout: TIMEOUT_MS,
     });
     const text = await answer.text();
-    const value = text === "" ? undefined : (JSON.parse(text) as unknown);
+    const value = jsonOf(Buffer.from(text));
     if (statusCode < 300) return value;
     const message = field(field(value, "error"), "message");
     throw new WarmpathError(

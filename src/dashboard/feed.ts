@@ -64,7 +64,8 @@ export class LiveFeed {
     const fleet = this.#fleetAt(atMs);
     this.#marks.observe(atMs, window.oldestInFlightMs);
     this.#history.add(historyRow(atMs, view.concurrency, view.state === "running", window));
-    this.#snapshot = { atMs, load: view, window, fleet: fleet ?? null, marks: this.#marks.all };
+    const fleetProblem = this.#options.fleet?.problem ?? null;
+    this.#snapshot = { atMs, load: view, window, fleet: fleet ?? null, fleetProblem, marks: this.#marks.all };
     return this.#snapshot;
   }
 

@@ -75,6 +75,8 @@ export interface Snapshot {
   readonly load: LoadView;
   readonly window: RollingWindow;
   readonly fleet: FleetView | null;
+  /** Why the gateway cannot be asked; null while it can, and where there is none. */
+  readonly fleetProblem: string | null;
   readonly marks: readonly Mark[];
 }
 

@@ -19,6 +19,8 @@ export interface LoadSource {
 export interface FleetSource {
   /** Undefined until it was first heard of. */
   view(): FleetView | undefined;
+  /** Why it could not be asked the last time; undefined if it could. */
+  readonly problem?: string | undefined;
   readonly policies: readonly PolicyChoice[];
   /** Rejects with words for the person who asked. */
   setPolicy(policy: string, parameters?: PolicyParameters): Promise<void>;

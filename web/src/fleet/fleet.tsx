@@ -9,7 +9,7 @@ export interface FleetProps {
 
 /** All workers behind the gateway. */
 export function Fleet({ hello, snapshot, command }: FleetProps) {
-  const { fleet, atMs } = snapshot;
+  const { fleet, fleetProblem, atMs } = snapshot;
   if (!hello.capabilities.fleet) {
     return (
       <section class="fleet" aria-label="Fleet">
@@ -32,8 +32,8 @@ export function Fleet({ hello, snapshot, command }: FleetProps) {
           </small>
         )}
       </h2>
-      {fleet === null && <p class="card note">Asking the gateway…</p>}
-      {fleet?.isAnswering === false && <p class="card note bad">The gateway's admin API does not answer.</p>}
+      {fleet === null && fleetProblem === null && <p class="card note">Asking the gateway…</p>}
+      {fleetProblem !== null && <p class="card note bad">The gateway's admin API does not answer: {fleetProblem}</p>}
       {fleet?.isAnswering === true && fleet.workers.length === 0 && (
         <p class="card note">No worker has been found yet.</p>
       )}

@@ -61,6 +61,7 @@ describe("warmpath load", () => {
     [["--url", NOWHERE, "--schedule", "/nowhere.jsonl"], /nowhere\.jsonl: no such file/],
     [["--url", NOWHERE, "--starters", "/nowhere"], /\/nowhere: no such folder/],
     [["--url", NOWHERE, "--model", "m", "--out", withResults()], /: has the results of an experiment; name another/],
+    [["--url", NOWHERE, "--admin-url", "127.0.0.1:8900"], /"127\.0\.0\.1:8900" is not an address; write http:/],
     [["--url", NOWHERE, "--unknown"], /unknown option '--unknown'/],
   ])("%j is refused with exit code 2 and one line", async (words, message) => {
     const { code, out, errors } = await warmpath("load", ...words);

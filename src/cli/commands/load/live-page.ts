@@ -1,6 +1,7 @@
 import { Option, type Command } from "commander";
 import { WarmpathError } from "../../../core/errors.ts";
 import type { RequestRecord } from "../../../core/request-record.ts";
+import { endpointOf } from "../../../loadgen/endpoint.ts";
 import type { LoadRun } from "../../../loadgen/types.ts";
 import { readBaselines } from "../../live-page/baseline-files.ts";
 import { LiveLoad } from "../../live-page/live-load.ts";
@@ -41,9 +42,11 @@ export function addPageOptions(command: Command): Command {
         number,
       ),
     )
-    .option(
-      "--admin-url <value>",
-      "admin API of the Warmpath gateway in front: workers, decisions and policies on the page",
+    .addOption(
+      new Option(
+        "--admin-url <value>",
+        "admin API of the Warmpath gateway in front: workers, decisions and policies on the page",
+      ).argParser(adminAddress),
     )
     .option("--baselines <file>", "results of warmpath run to show beside live values; repeatable", collect)
     .addOption(new Option("--slo-ttft <ms>", "limit of the page on the p95 of TTFT").argParser(number))
@@ -94,6 +97,12 @@ function number(written: string): number {
   const value = Number(written);
   if (written.trim() !== "" && value > 0) return value;
   throw new WarmpathError("WP_INVALID_INPUT", `${JSON.stringify(written)} is not a number more than 0`);
+}
+
+/** Where the admin API is, of whichever of its addresses was given. */
+function adminAddress(written: string): string {
+  const { origin, basePath } = endpointOf(written);
+  return origin + basePath.replace(/\/admin(\/.*)?$/, "");
 }
 
 function collect(value: string, before: string[] | undefined): string[] {
