@@ -80,6 +80,8 @@ export class AdminFleet implements FleetSource {
   async setPolicy(policy: string, parameters?: PolicyParameters): Promise<void> {
     const body = JSON.stringify({ policy, ...(parameters !== undefined && { parameters }) });
     await this.#call("PUT", `${this.#options.adminUrl}/admin/policy`, body);
+    // What was asked before may still be answered with the policy from before.
+    await this.#asking;
     await this.refresh();
   }
 

@@ -72,12 +72,33 @@ describe("the feed", () => {
   });
 
   test("marks a policy that was changed, and not one that was refused", async () => {
+    let view = FLEET;
     const { feed } = feedOf({
-      setPolicy: (policy) => (policy === "kv-cost" ? Promise.resolve() : Promise.reject(new Error("unknown policy"))),
+      view: () => view,
+      setPolicy: (policy) => {
+        if (policy !== "kv-cost") return Promise.reject(new Error("unknown policy"));
+        view = { ...FLEET, policy };
+        return Promise.resolve();
+      },
     });
     await feed.run({ kind: "set-policy", policy: "kv-cost" });
     await expect(feed.run({ kind: "set-policy", policy: "none" })).rejects.toThrow("unknown policy");
     expect(feed.tick().marks.map(({ kind, label }) => [kind, label])).toEqual([["policy", "kv-cost"]]);
+  });
+
+  test("marks a policy and a knob that somebody else has changed, once each", () => {
+    let view: FleetView | undefined;
+    const { feed } = feedOf({ view: () => view });
+    const labels = (): string[] => feed.tick().marks.map(({ label }) => label);
+    view = FLEET;
+    expect(labels()).toEqual([]);
+    view = { ...FLEET, policy: "kv-cost", parameters: { overlap_score_weight: 1 } };
+    expect(labels()).toEqual(["kv-cost"]);
+    view = { ...view, parameters: { overlap_score_weight: 2 } };
+    expect([labels(), labels()]).toEqual([
+      ["kv-cost", "kv-cost"],
+      ["kv-cost", "kv-cost"],
+    ]);
   });
 
   test("shows a worker whose process ended as dead at once, whatever the gateway still says, and marks it", () => {

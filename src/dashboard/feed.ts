@@ -30,6 +30,8 @@ export class LiveFeed {
   readonly #marks: Marks;
   /** The state each worker was last seen in, and since when. */
   readonly #workers = new Map<string, { readonly state: WorkerState; readonly sinceMs: number }>();
+  /** The policy that was last seen in force, with its knobs. */
+  #inForce: string | undefined;
   #snapshot: Snapshot;
 
   constructor(options: LiveFeedOptions) {
@@ -62,6 +64,7 @@ export class LiveFeed {
     const view = load.view();
     const window = load.window();
     const fleet = this.#fleetAt(atMs);
+    this.#lookAtPolicy(atMs);
     this.#marks.observe(atMs, window.oldestInFlightMs);
     this.#history.add(historyRow(atMs, view.concurrency, view.state === "running", window));
     const fleetProblem = this.#options.fleet?.problem ?? null;
@@ -87,7 +90,7 @@ export class LiveFeed {
           command.policy,
           command.parameters,
         );
-        this.#marks.add("policy", command.policy, now());
+        this.#lookAtPolicy(now());
         return;
       case "reset-caches":
         await present(fleet?.resetCaches, "the caches of this fleet cannot be reset from here")();
@@ -99,6 +102,15 @@ export class LiveFeed {
       case "start-worker":
         await present(fleet?.processes, "these workers were not started from here").start(command.worker);
     }
+  }
+
+  /** Marks a policy that is not the one from before, whoever changed it: other pages, other programs and a reload do too. */
+  #lookAtPolicy(atMs: number): void {
+    const view = this.#options.fleet?.view();
+    if (view === undefined) return;
+    const inForce = JSON.stringify([view.policy, view.parameters]);
+    if (this.#inForce !== undefined && this.#inForce !== inForce) this.#marks.add("policy", view.policy, atMs);
+    this.#inForce = inForce;
   }
 
   #fleetAt(atMs: number): FleetView | undefined {
