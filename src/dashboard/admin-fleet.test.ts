@@ -147,7 +147,21 @@ test("sends its token to the gateway, and never to a worker", async () => {
   const gateway = await adminApi(answers);
   const fleet = new AdminFleet({ adminUrl: gateway.url, adminToken: "secret", now: () => 5 });
   await fleet.refresh();
-  await fleet.resetCaches();
+  expect(await fleet.resetCaches()).toEqual({ workers: 1, problems: [] });
   expect([...gateway.tokens]).toEqual(["Bearer secret"]);
   expect([worker.asked, [...worker.tokens]]).toEqual([["POST /reset_prefix_cache"], [undefined]]);
+});
+
+test("resets the caches of workers that can, and names the others", async () => {
+  const answers = answersOf();
+  const able = await adminApi({ "POST /reset_prefix_cache": {} });
+  const unable = await adminApi({});
+  const [listed] = (answers["GET /admin/workers"] as { workers: object[] }).workers;
+  const workers = [unable, able].map(({ url }, at) => ({ ...listed, name: `w${at}`, url }));
+  answers["GET /admin/workers"] = { workers };
+  const { url } = await adminApi(answers);
+  const fleet = new AdminFleet({ adminUrl: url, now: () => 5 });
+  await fleet.refresh();
+  expect(await fleet.resetCaches()).toEqual({ workers: 1, problems: ['w0: unknown policy "x"'] });
+  expect(able.asked).toEqual(["POST /reset_prefix_cache"]);
 });

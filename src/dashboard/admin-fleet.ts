@@ -15,7 +15,7 @@ import {
 } from "./admin-answers.ts";
 import type { DecisionView } from "./decision-view.ts";
 import type { FleetView, PolicyChoice } from "./protocol.ts";
-import type { FleetSource, WorkerProcesses } from "./sources.ts";
+import type { CachesReset, FleetSource, WorkerProcesses } from "./sources.ts";
 
 export interface AdminFleetOptions {
   /** Where the gateway's admin API is. */
@@ -86,10 +86,19 @@ export class AdminFleet implements FleetSource {
   }
 
   /** By the route that vLLM has for it, and simulated workers too. */
-  readonly resetCaches = async (): Promise<void> => {
+  readonly resetCaches = async (): Promise<CachesReset> => {
     const ended = this.processes?.ended;
     const workers = this.#view?.workers.filter(({ name }) => ended?.has(name) !== true) ?? [];
-    await Promise.all(workers.map(({ url }) => this.#call("POST", `${url}/reset_prefix_cache`)));
+    const problems = await Promise.all(
+      workers.map(({ name, url }) =>
+        this.#call("POST", `${url}/reset_prefix_cache`).then(
+          () => [],
+          (error: unknown) => [`${name}: ${error instanceof Error ? error.message : String(error)}`],
+        ),
+      ),
+    );
+    const told = problems.flat();
+    return { workers: workers.length - told.length, problems: told };
   };
 
   async #ask(): Promise<void> {

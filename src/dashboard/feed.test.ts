@@ -101,6 +101,16 @@ describe("the feed", () => {
     ]);
   });
 
+  test("marks caches that were reset, also where one worker could not do it", async () => {
+    const problems = ["worker-2: no such route"];
+    const { feed } = feedOf({ resetCaches: () => Promise.resolve({ workers: 1, problems }) });
+    await expect(feed.run({ kind: "reset-caches" })).rejects.toThrow("not reset: worker-2: no such route");
+    expect(feed.tick().marks.map(({ label }) => label)).toEqual(["caches reset"]);
+    const { feed: other } = feedOf({ resetCaches: () => Promise.resolve({ workers: 0, problems }) });
+    await expect(other.run({ kind: "reset-caches" })).rejects.toThrow("not reset");
+    expect(other.tick().marks).toEqual([]);
+  });
+
   test("shows a worker whose process ended as dead at once, whatever the gateway still says, and marks it", () => {
     const ended = new Map<string, number>();
     const processes = { ended, end: () => Promise.resolve(), start: () => Promise.resolve() };

@@ -93,8 +93,7 @@ export class LiveFeed {
         this.#lookAtPolicy(now());
         return;
       case "reset-caches":
-        await present(fleet?.resetCaches, "the caches of this fleet cannot be reset from here")();
-        this.#marks.add("caches-reset", "caches reset", now());
+        await this.#resetCaches();
         return;
       case "end-worker":
         await present(fleet?.processes, "these workers were not started from here").end(command.worker);
@@ -102,6 +101,16 @@ export class LiveFeed {
       case "start-worker":
         await present(fleet?.processes, "these workers were not started from here").start(command.worker);
     }
+  }
+
+  async #resetCaches(): Promise<void> {
+    const { fleet, now } = this.#options;
+    const { workers, problems } = await present(
+      fleet?.resetCaches,
+      "the caches of this fleet cannot be reset from here",
+    )();
+    if (workers > 0) this.#marks.add("caches-reset", "caches reset", now());
+    if (problems.length > 0) throw new WarmpathError("WP_INVALID_STATE", `not reset: ${problems.join("; ")}`);
   }
 
   /** Marks a policy that is not the one from before, whoever changed it: other pages, other programs and a reload do too. */

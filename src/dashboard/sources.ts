@@ -25,9 +25,17 @@ export interface FleetSource {
   /** Rejects with words for the person who asked. */
   setPolicy(policy: string, parameters?: PolicyParameters): Promise<void>;
   /** Left out where caches cannot be emptied. */
-  readonly resetCaches?: (() => Promise<void>) | undefined;
+  readonly resetCaches?: (() => Promise<CachesReset>) | undefined;
   /** Left out where workers are not ours. */
   readonly processes?: WorkerProcesses | undefined;
+}
+
+/** What came of emptying the caches of a fleet: one worker that cannot do it does not keep the others from it. */
+export interface CachesReset {
+  /** Workers whose caches are empty now. */
+  readonly workers: number;
+  /** In words, one for each of the others. */
+  readonly problems: readonly string[];
 }
 
 /** Workers that were started by whoever serves the page. */
