@@ -80,9 +80,13 @@ describe("the live page", () => {
     await page.locator(".notice.mixed").waitFor();
     expect(await page.locator(".notice.mixed").innerText()).toContain("kv-cost");
     await page.locator(".knobs summary").click();
-    await page.locator(".knob", { hasText: "overlap_score_weight" }).locator("input").fill("2.5");
+    // Key by key, as people do: half a number is not to be taken for one.
+    const knob = page.locator(".knob", { hasText: "overlap_score_weight" }).locator("input");
+    await knob.press("ControlOrMeta+A");
+    await knob.press("Backspace");
+    await knob.pressSequentially("2.05");
     await page.getByRole("button", { name: "Apply" }).click();
-    await expect.poll(async () => (await policyInForce()).parameters["overlap_score_weight"]).toBe(2.5);
+    await expect.poll(async () => (await policyInForce()).parameters["overlap_score_weight"]).toBe(2.05);
     await page.getByLabel("Other policies").selectOption("product");
     await expect.poll(async () => (await policyInForce()).policy).toBe("product");
     await page.close();

@@ -67,10 +67,15 @@ export function PolicySwitch({ policies, fleet, isDisabled, command }: PolicyPro
 function Knobs({ policies, fleet, command }: Omit<PolicyProps, "isDisabled">) {
   const { policy, parameters } = fleet;
   const specs = Object.entries(policies.find((one) => one.policy === policy)?.parameters ?? {});
-  const [edited, setEdited] = useState<PolicyParameters>({});
+  // As typed: a number that is written anew while it is typed loses its point, and with that its size.
+  const [edited, setEdited] = useState<Readonly<Record<string, string>>>({});
   const apply = (event: Event): void => {
     event.preventDefault();
-    command({ kind: "set-policy", policy, parameters: edited });
+    const touched = specs.filter(([name]) => edited[name] !== undefined);
+    const changed: PolicyParameters = Object.fromEntries(
+      touched.map(([name, spec]) => [name, spec.kind === "choice" ? edited[name] : Number(edited[name])]),
+    );
+    command({ kind: "set-policy", policy, parameters: changed });
     setEdited({});
   };
   if (specs.length === 0) return <span class="knobs none">no knobs</span>;
@@ -85,7 +90,7 @@ function Knobs({ policies, fleet, command }: Omit<PolicyProps, "isDisabled">) {
             key={name}
             name={name}
             spec={spec}
-            value={edited[name] ?? parameters[name] ?? spec.default}
+            value={edited[name] ?? String(parameters[name] ?? spec.default)}
             change={(value) => setEdited({ ...edited, [name]: value })}
           />
         ))}
@@ -100,8 +105,8 @@ function Knobs({ policies, fleet, command }: Omit<PolicyProps, "isDisabled">) {
 function Knob(props: {
   readonly name: string;
   readonly spec: ParameterSpec;
-  readonly value: number | string;
-  readonly change: (value: number | string) => void;
+  readonly value: string;
+  readonly change: (value: string) => void;
 }) {
   const { name, spec, value, change } = props;
   return (
@@ -121,8 +126,9 @@ function Knob(props: {
           step="any"
           min={spec.minimum}
           max={spec.maximum}
+          required
           value={value}
-          onInput={({ currentTarget }) => currentTarget.value !== "" && change(Number(currentTarget.value))}
+          onInput={({ currentTarget }) => change(currentTarget.value)}
         />
       )}
       <small>{spec.about}</small>
