@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pc from "picocolors";
@@ -94,6 +94,24 @@ describe("warmpath load", () => {
     expect(summary["cacheHitRate"]).toBe("unavailable");
     expect(summary["ttftMs"]).toMatchObject({ completed: { n: 0, p50: null }, offered: { n: 3, p50: null } });
   });
+
+  test.each(["records.jsonl.gz", "summary.json"])(
+    "prints the summary also where %s cannot be written",
+    async (file) => {
+      const url = await endpointUrl(({ response }) => streamWhole(response, ["yes"]));
+      const out = mkdtempSync(join(tmpdir(), "warmpath-load-"));
+      onTestFinished(() => rmSync(out, { recursive: true }));
+      mkdirSync(join(out, file));
+      const flags = ["--starters", startersFolder(), "--concurrency", "1", "--duration", "100ms", "--out", out];
+      const { code, out: printed, errors } = await warmpath("load", "--url", url, ...flags);
+      expect(printed).toMatch(/^[1-9]\d* offered = [1-9]\d* completed/m);
+      expect(printed).not.toContain("written to");
+      expect({ code, errors }).toEqual({
+        code: 2,
+        errors: [`warmpath load: --out ${out}: cannot be written (EISDIR)`],
+      });
+    },
+  );
 
   test("a port that is taken is one line, and nothing is left running", async () => {
     const url = await endpointUrl(({ response }) => streamWhole(response, ["yes"]));

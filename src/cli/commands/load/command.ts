@@ -6,6 +6,7 @@ import { NS_PER_SECOND } from "../../../core/clock.ts";
 import { checkAccounting } from "../../../measure/accounting.ts";
 import type { LoadRun, LoadSummary } from "../../../loadgen/types.ts";
 import type { Terminal } from "../../terminal.ts";
+import { writingTo } from "../../writing.ts";
 import { progressWriter } from "../run/progress.ts";
 import { prepareLoad } from "./compose.ts";
 import { addPageOptions, LoadPage, splitPageFlags } from "./live-page.ts";
@@ -73,15 +74,32 @@ async function load({ json, ...flags }: Record<string, unknown>, terminal: Termi
   if (page !== undefined) terminal.printError(`page     ${page.url}`);
   const { summary, interrupted, release } = await untilOver(run, settings.drain, terminal);
   await page?.close();
-  await started.close();
+  const problems = await problemsOf(() => writingTo(`--out ${out}`, started.close));
   await server?.close();
   checkAccounting(summary.totals.accounts(), "the load");
   const outcome: LoadOutcome = { summary, prepared, interrupted, userFailures: started.userFailures() };
   const written = JSON.stringify(outcomeJson(outcome), null, 2);
-  if (out !== undefined) await writeFile(join(out, SUMMARY_FILE), `${written}\n`);
+  if (out !== undefined) {
+    const write = (): Promise<void> => writeFile(join(out, SUMMARY_FILE), `${written}\n`);
+    problems.push(...(await problemsOf(() => writingTo(`--out ${out}`, write))));
+  }
   if (json === true) terminal.print(written);
-  else for (const line of outcomeLines(outcome, terminal.colours)) terminal.print(line);
+  else {
+    for (const line of outcomeLines(outcome, terminal.colours)) terminal.print(line);
+    if (out !== undefined && problems.length === 0) terminal.print(`written to ${out}`);
+  }
   release();
+  if (problems.length > 0) throw problems[0];
+}
+
+/** What went wrong with something that must not cost the summary, as a disk that is full. */
+async function problemsOf(attempt: () => Promise<void>): Promise<unknown[]> {
+  try {
+    await attempt();
+    return [];
+  } catch (problem) {
+    return [problem];
+  }
 }
 
 /** A run that is over. */

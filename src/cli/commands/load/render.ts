@@ -67,7 +67,6 @@ export function outcomeLines(
   ];
   if (userFailures > 0) lines.push(`the user model failed ${userFailures} times; the built-in user asked instead`);
   lines.push(healthLine(health, colours));
-  if (settings.out !== undefined) lines.push(`written to ${settings.out}`);
   return lines;
 }
 
