@@ -2,14 +2,21 @@ import { z } from "zod";
 import { WarmpathError } from "../../../core/errors.ts";
 import { inputProblem } from "../../input-problem.ts";
 
-/** vLLM's `--kv-events-config`, as far as it concerns a publisher over ZMQ. */
+const bound = z.int().min(1);
+
+/**
+ * vLLM's `--kv-events-config`, every field of its `KVEventsConfig`. The bounds on queues are read and have no effect: a simulated
+ * engine publishes as fast as it makes events.
+ */
 const configSchema = z.strictObject({
   enable_kv_cache_events: z.boolean().default(true),
-  publisher: z.enum(["zmq", "null"]).default("zmq"),
+  publisher: z.enum(["zmq", "null"]).nullable().default("zmq"),
   endpoint: z.string().min(1).default("tcp://*:5557"),
   replay_endpoint: z.string().min(1).nullable().default(null),
   topic: z.string().default(""),
-  buffer_steps: z.int().min(1).default(10_000),
+  buffer_steps: bound.default(10_000),
+  hwm: bound.optional(),
+  max_queue_size: bound.optional(),
 });
 
 /** Where and how events are published over ZMQ. */

@@ -131,8 +131,28 @@ describe("vLLM's configuration of events", () => {
     expect(readKvEventsConfig('{"enable_kv_cache_events":false}')).toBeUndefined();
   });
 
+  test("takes a configuration of vLLM's with all of its fields", () => {
+    const written = {
+      enable_kv_cache_events: true,
+      publisher: null,
+      endpoint: "tcp://*:5557",
+      replay_endpoint: "tcp://*:5558",
+      buffer_steps: 500,
+      hwm: 100_000,
+      max_queue_size: 100_000,
+      topic: "kv",
+    };
+    expect(readKvEventsConfig(JSON.stringify(written))).toEqual({
+      endpoint: "tcp://*:5557",
+      replayEndpoint: "tcp://*:5558",
+      topic: "kv",
+      replayDepth: 500,
+    });
+  });
+
   test("is JSON with known fields", () => {
     expect(() => readKvEventsConfig("zmq")).toThrow("--kv-events-config is not JSON");
+    expect(() => readKvEventsConfig('{"hwn":1}')).toThrow("hwn is not a known field");
     expect(() => readKvEventsConfig('{"port":1}')).toThrow("port is not a known field");
   });
 });
