@@ -94,6 +94,11 @@ describe("KV events", () => {
     await vi.waitFor(() => expect(confirmedBlocks(words(100, "before"))).toBe(6));
   });
 
+  test("over ZMQ at an address that cannot be had end the worker with that address", async () => {
+    const zmq = { endpoint: "tcp://192.0.2.1:5557", replayEndpoint: undefined, topic: "", replayDepth: 1 };
+    await expect(start({}, { zmq })).rejects.toThrow(/^cannot listen on tcp:\/\/192\.0\.2\.1:5557: /);
+  });
+
   test("are not made unless they are to be published", async () => {
     const { get } = await start({ publishEventsAndMetrics: false });
     expect((await get("/events")).status).toBe(404);

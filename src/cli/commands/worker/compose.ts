@@ -161,7 +161,7 @@ async function zmqPublisher(
 ): Promise<ZmqEventPublisher | undefined> {
   if (config === undefined) return undefined;
   return await bound(
-    `${config.endpoint} or ${config.replayEndpoint}`,
+    config.replayEndpoint === undefined ? config.endpoint : `${config.endpoint} or ${config.replayEndpoint}`,
     ZmqEventPublisher.load({ ...config, blockTokens, loses }),
   );
 }
