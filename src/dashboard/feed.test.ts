@@ -108,6 +108,8 @@ describe("the feed", () => {
     expect(feed.tick().marks.map(({ label }) => label)).toEqual(["caches reset"]);
     const { feed: other } = feedOf({ resetCaches: () => Promise.resolve({ workers: 0, problems }) });
     await expect(other.run({ kind: "reset-caches" })).rejects.toThrow("not reset");
+    const { feed: nobody } = feedOf({ resetCaches: () => Promise.resolve({ workers: 0, problems: [] }) });
+    await expect(nobody.run({ kind: "reset-caches" })).rejects.toThrow("no worker is known");
     expect(other.tick().marks).toEqual([]);
   });
 

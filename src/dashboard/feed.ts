@@ -109,6 +109,7 @@ export class LiveFeed {
       fleet?.resetCaches,
       "the caches of this fleet cannot be reset from here",
     )();
+    if (workers + problems.length === 0) throw new WarmpathError("WP_INVALID_STATE", "no worker is known to be there");
     if (workers > 0) this.#marks.add("caches-reset", "caches reset", now());
     if (problems.length > 0) throw new WarmpathError("WP_INVALID_STATE", `not reset: ${problems.join("; ")}`);
   }
