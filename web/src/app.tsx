@@ -146,7 +146,7 @@ function Board(props: {
         </section>
         <aside>
           <Fleet hello={hello} snapshot={snapshot} command={command} />
-          {hello.capabilities.fleet && <Decisions decisions={snapshot.fleet?.decisions ?? []} />}
+          {hello.capabilities.fleet && snapshot.fleet !== null && <Decisions decisions={snapshot.fleet.decisions} />}
         </aside>
       </div>
       <AccountingStrip accounting={snapshot.load.accounting} />
@@ -196,6 +196,7 @@ function Statistics(props: { readonly statistic: Statistic; readonly choose: (st
 
 function Legend({ hello, concurrency }: { readonly hello: Hello; readonly concurrency: number | null }) {
   const { sources, arms } = hello.baselines;
+  const hasLimits = Object.values(hello.slo).some((limit) => limit !== undefined);
   return (
     <p class="legend">
       <span>
@@ -207,9 +208,11 @@ function Legend({ hello, concurrency }: { readonly hello: Hello; readonly concur
           {concurrency !== null && `, recorded at ${concurrency}`}
         </span>
       ))}
-      <span>
-        <i class="swatch limit" /> SLO
-      </span>
+      {hasLimits && (
+        <span>
+          <i class="swatch limit" /> SLO
+        </span>
+      )}
       <span class="sources" title={sources.map(({ command }) => command).join("\n")}>
         {sources.length === 0 ? "no baselines" : `baselines: ${sources.map(({ experiment }) => experiment).join(", ")}`}
       </span>

@@ -127,7 +127,9 @@ function BaselineList({
   value,
 }: MetricCardProps & { value: number | null }) {
   const name = metric.baseline?.(statistic);
-  if (name === undefined || !baselines.hasAny) return <p class="baselines" />;
+  // No card ever has any, so no room is kept for them.
+  if (!baselines.hasAny) return null;
+  if (name === undefined) return <p class="baselines" />;
   const isSending = window.inFlight > 0 || window.requestsPerSecond > 0;
   const isRecorded = BASELINE_LINES.some(({ role }) => baselines.read(role, name, concurrency).kind !== "none");
   if (!isRecorded) {
