@@ -14,7 +14,7 @@ import { KvIndex } from "./kv-index/kv-index.ts";
 import type { FeedCapabilities, KvEvent, Match, ReplicaSnapshot } from "./kv-index/types.ts";
 import { ActivePrefixes } from "./load/active-prefixes.ts";
 import type { FirstToken, LoadDescription, ReportedLoad } from "./load/load-description.ts";
-import { firstTokenSignal, signalledLoad } from "./load/load-columns.ts";
+import { firstTokenSignal, growthSignal } from "./load/load-columns.ts";
 import { LoadModel } from "./load/load-model.ts";
 import { continueWith, mayTryAgain, openRequest, predictionHeld, type Ending } from "./open-request.ts";
 import type { OpenRequest } from "./open-request.ts";
@@ -136,7 +136,7 @@ export class Router {
     this.#admission.setTrials(replica, undefined);
     this.fleet.remove(replica);
     this.#eligible.changed(this.fleet);
-    this.#policy.observe({ kind: "replica-reset", replica });
+    this.#policy.observe?.({ kind: "replica-reset", replica });
     for (const open of this.#open.values()) {
       if (open.replica === replica) open.replica = NO_REPLICA;
       // Whoever gets the number next has not been tried.
@@ -193,10 +193,9 @@ export class Router {
     if (open !== undefined && tokens > 0) open.hasFirstToken = true;
     const growth = this.load.grew(nowNs, id, tokens);
     if (growth === undefined || open === undefined) return [];
-    const { firstToken, replica, sinceLastNs, meanwhile } = growth;
+    const { firstToken } = growth;
     if (firstToken !== undefined) this.#sawFirstToken(open, firstToken, tokens, nowNs);
-    const load = signalledLoad(this.load.columns, replica);
-    this.#policy.observe({ kind: "grew", nowNs, replica, tokens, sinceLastNs, meanwhile, load });
+    this.#policy.observe?.(growthSignal(this.load.columns, growth, nowNs));
     return firstToken === undefined ? [] : this.#drain(nowNs, []);
   }
 
@@ -325,7 +324,7 @@ export class Router {
     }
     this.#activePrefixes?.add(replica, request.sequence, request.blocks);
     view.lastChosen[replica] = decision;
-    this.#policy.observe({ kind: "placed", nowNs, replica });
+    this.#policy.observe?.({ kind: "placed", nowNs, replica });
     this.#admission.placed(replica, request.id);
     open.attempts = attempt;
     open.heldNs = undefined;
@@ -437,7 +436,7 @@ export class Router {
   #sawFirstToken(open: OpenRequest, first: FirstToken, tokens: number, nowNs: Nanoseconds): void {
     this.log.firstToken(open.decision, first.sincePlacedNs);
     if (!this.#feeds.has(open.replica)) this.#computed(open.replica, open.request, nowNs);
-    this.#policy.observe(firstTokenSignal(this.load.columns, first, tokens, nowNs));
+    this.#policy.observe?.(firstTokenSignal(this.load.columns, first, tokens, nowNs));
   }
 
   /** Without events a first token is the proof that a prompt is cached now, whatever becomes of others that begin like it. */
@@ -472,7 +471,7 @@ export class Router {
     const { outputTokens } = reservation;
     if (ending.outcome === "completed")
       this.#expectedOutputTokens += 0.02 * (outputTokens - this.#expectedOutputTokens);
-    this.#policy.observe({ kind: "ended", nowNs, replica, outputTokens });
+    this.#policy.observe?.({ kind: "ended", nowNs, replica, outputTokens });
   }
 
   #retry(open: OpenRequest, ending: Ending, nowNs: Nanoseconds, effects: Effect[]): boolean {

@@ -48,6 +48,6 @@ export class TimedPolicy implements Policy {
   }
 
   observe(signal: PolicySignal): void {
-    this.#policy.observe(signal);
+    this.#policy.observe?.(signal);
   }
 }

@@ -1,7 +1,7 @@
 import type { Nanoseconds } from "../clock.ts";
 import type { PolicySignal, SignalledLoad } from "../policy/types.ts";
 import type { LoadColumns } from "../replica.ts";
-import type { FirstToken } from "./load-description.ts";
+import type { FirstToken, Growth } from "./load-description.ts";
 
 /** Makes columns for `maxReplicas` replicas, all zero. */
 export function createLoadColumns(maxReplicas: number): LoadColumns {
@@ -27,7 +27,7 @@ export function capacityColumn(told: number | undefined): number {
 }
 
 /** A replica's load as policies hear of it with a signal. */
-export function signalledLoad(columns: LoadColumns, replica: number): SignalledLoad {
+function signalledLoad(columns: LoadColumns, replica: number): SignalledLoad {
   const { inFlight, decoding, contextTokens } = columns;
   return { inFlight: inFlight[replica], decoding: decoding[replica], contextTokens: contextTokens[replica] };
 }
@@ -42,6 +42,12 @@ export function firstTokenSignal(
   const { replica, sincePlacedNs, promptTokens, prefillTokens, meanwhile } = first;
   const load = signalledLoad(columns, replica);
   return { kind: "first-token", nowNs, replica, sincePlacedNs, tokens, promptTokens, prefillTokens, meanwhile, load };
+}
+
+/** What policies hear of more output. */
+export function growthSignal(columns: LoadColumns, growth: Growth, nowNs: Nanoseconds): PolicySignal {
+  const { replica, tokens, sinceLastNs, meanwhile } = growth;
+  return { kind: "grew", nowNs, replica, tokens, sinceLastNs, meanwhile, load: signalledLoad(columns, replica) };
 }
 
 /** Zeroes all that is known of one replica, load and capacities alike. */

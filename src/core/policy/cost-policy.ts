@@ -1,5 +1,5 @@
 import { lowestCost, NO_CANDIDATE, type TieBreak } from "./lowest-cost.ts";
-import type { CandidateView, Choice, CostTerm, Explanation, Policy, PolicyParameters, PolicySignal } from "./types.ts";
+import type { CandidateView, Choice, CostTerm, Explanation, Policy, PolicyParameters } from "./types.ts";
 
 /**
  * What makes one policy differ from another: how it prices candidates. A rule prices all of them in one call, so that
@@ -51,8 +51,6 @@ export class CostPolicy implements Policy {
     }));
     return { rule: rule.describe(view), unit: rule.unit(), candidates };
   }
-
-  observe(_signal: PolicySignal): void {}
 
   #price(view: CandidateView, exact: boolean): Float64Array {
     if (this.#costs.length < view.count) this.#costs = new Float64Array(2 * view.count);

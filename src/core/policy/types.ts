@@ -134,7 +134,8 @@ export interface Policy {
    */
   learned?(view: CandidateView): ArrayLike<number>;
   explain(view: CandidateView, learned?: ArrayLike<number>): Explanation;
-  observe(signal: PolicySignal): void;
+  /** Hears what happens to requests; a policy that does not learn has no ears, and nothing is put together for it. */
+  observe?(signal: PolicySignal): void;
 }
 
 export type PolicyParameters = Readonly<Record<string, number | string>>;

@@ -86,7 +86,7 @@ describe("warmpath", () => {
       const view = candidateView({ ...REQUEST, nowNs }, waiting(prompts));
       policy.choose(view);
       const { rule } = policy.explain(view);
-      policy.observe({ kind: "placed", nowNs, replica: 0 });
+      policy.observe?.({ kind: "placed", nowNs, replica: 0 });
       return Number.parseFloat(rule);
     };
     expect([0, 1, 2, 3, 4, 5, 6, 7].map((prompts) => urgencyAt(0, prompts))).toEqual(Array(8).fill(50));
@@ -108,7 +108,7 @@ describe("warmpath", () => {
       const policy = createPolicy("warmpath");
       for (let placed = 0; placed < prompts; placed++) {
         policy.choose(candidateView(REQUEST, [waiting(placed)]));
-        policy.observe({ kind: "placed", nowNs: 0, replica: 0 });
+        policy.observe?.({ kind: "placed", nowNs: 0, replica: 0 });
       }
       return terms(policy, waiting(prompts), { ...REQUEST, nowNs: afterNs });
     };
@@ -143,7 +143,7 @@ describe("warmpath", () => {
       const policy = createPolicy("warmpath");
       for (let i = 0; i < requests; i++) {
         policy.choose(candidateView({ ...REQUEST, promptBlocks: blocks, nowNs: i * 1e9 }, [idle]));
-        policy.observe({ kind: "placed", nowNs: i * 1e9, replica: 0 });
+        policy.observe?.({ kind: "placed", nowNs: i * 1e9, replica: 0 });
       }
       return policy;
     };
@@ -153,7 +153,7 @@ describe("warmpath", () => {
     const second = (policy: Policy, holder: CandidateRow = computing): string => {
       const at = { ...REQUEST, nowNs: 1e12 };
       policy.choose(candidateView(at, [{ name: "first" }, decoding]));
-      policy.observe({ kind: "placed", nowNs: at.nowNs, replica: 0 });
+      policy.observe?.({ kind: "placed", nowNs: at.nowNs, replica: 0 });
       return chosen([holder, decoding], at, policy);
     };
 
@@ -183,8 +183,8 @@ describe("warmpath", () => {
       for (let i = 0; i < 200; i++) {
         const nowNs = 300e9 + i * 3e9;
         policy.choose(candidateView({ ...REQUEST, nowNs }, [computing]));
-        policy.observe({ kind: "placed", nowNs, replica: 0 });
-        policy.observe({
+        policy.observe?.({ kind: "placed", nowNs, replica: 0 });
+        policy.observe?.({
           kind: "first-token",
           nowNs: nowNs + 2e9,
           replica: 0,
@@ -220,7 +220,7 @@ describe("warmpath", () => {
       const policy = createPolicy("warmpath");
       for (let i = 0; i < requests; i++) {
         policy.choose(candidateView({ ...REQUEST, nowNs: i * 1e9 }, [{ name: "idle" }]));
-        policy.observe({ kind: "placed", nowNs: i * 1e9, replica: 0 });
+        policy.observe?.({ kind: "placed", nowNs: i * 1e9, replica: 0 });
       }
       return policy;
     };
@@ -301,7 +301,7 @@ describe("warmpath", () => {
     it("has no turns once prompts are found cached", () => {
       const policy = createPolicy("warmpath");
       for (let i = 0; i < 100; i++) {
-        policy.observe({
+        policy.observe?.({
           kind: "first-token",
           nowNs: i,
           replica: 0,
@@ -326,7 +326,7 @@ describe("warmpath", () => {
       });
     expect(priceOf(REQUEST, rows)).toEqual([0, 0]);
     let nowNs = 0;
-    for (; nowNs < 20e9; nowNs += 0.1e9) policy.observe({ kind: "placed", nowNs, replica: 0 });
+    for (; nowNs < 20e9; nowNs += 0.1e9) policy.observe?.({ kind: "placed", nowNs, replica: 0 });
     const [atHolder, elsewhere = 0] = priceOf({ ...REQUEST, nowNs }, rows);
     expect(atHolder).toBe(0);
     expect(elsewhere).toBeGreaterThan(0);
@@ -341,7 +341,7 @@ describe("warmpath", () => {
     for (let i = 0; i < 4_000; i++) {
       const replica = i % 2;
       const sinceLastNs = replica === 0 ? 64 * 40e6 : 64 * 20e6;
-      policy.observe({ kind: "grew", nowNs: i, replica, tokens: 64, sinceLastNs, meanwhile, load });
+      policy.observe?.({ kind: "grew", nowNs: i, replica, tokens: 64, sinceLastNs, meanwhile, load });
     }
     expect(chosen([{ name: "slow" }, { name: "fast", inFlight: 1, decoding: 1 }], REQUEST, policy)).toBe("fast");
   });
@@ -356,7 +356,7 @@ describe("warmpath", () => {
         meanwhile: { tokens: 1_000, pairs: 5e5, batches: 1 },
       };
       const signal = { kind: "first-token", replica: 0, sincePlacedNs: 5e9, ...prompt, load } as const;
-      for (let i = 0; i < 200; i++) policy.observe({ ...signal, nowNs: i * 6e9, tokens });
+      for (let i = 0; i < 200; i++) policy.observe?.({ ...signal, nowNs: i * 6e9, tokens });
       return terms(policy, { name: "a" })["own prompt"];
     };
     const untaught = terms(createPolicy("warmpath"), { name: "a" })["own prompt"];
@@ -372,7 +372,7 @@ describe("warmpath", () => {
     const load = { inFlight: 1, decoding: 1, contextTokens: 1_000 };
     const meanwhile = { tokens: 0, pairs: 0, batches: 0 };
     for (let i = 0; i < 100; i++) {
-      policy.observe({ kind: "grew", nowNs: i, replica: 0, tokens: 1, sinceLastNs: 5e6, meanwhile, load });
+      policy.observe?.({ kind: "grew", nowNs: i, replica: 0, tokens: 1, sinceLastNs: 5e6, meanwhile, load });
     }
     expect(policy.explain(view)).not.toEqual(before);
     expect(policy.explain(view, learned)).toEqual(before);
@@ -396,7 +396,7 @@ describe("warmpath", () => {
         const choice = policy.choose(candidateView({ ...REQUEST, prefix: "hot", nowNs }, [holder, rows[1]]));
         if (choice.kind !== "place") throw new Error("nothing was placed");
         if (choice.replica === 1) return count;
-        policy.observe({ kind: "placed", nowNs, replica: choice.replica });
+        policy.observe?.({ kind: "placed", nowNs, replica: choice.replica });
       }
       return Infinity;
     };
@@ -439,7 +439,7 @@ describe("warmpath", () => {
     it("begins to save for the next copy when one is made", () => {
       const policy = createPolicy("warmpath");
       const first = requestsUntilCopied(policy, 1e9);
-      policy.observe({ kind: "placed", nowNs: first * 1e9, replica: 1 });
+      policy.observe?.({ kind: "placed", nowNs: first * 1e9, replica: 1 });
       expect(requestsUntilCopied(policy, 1e9)).toBeGreaterThan(1);
     });
 
