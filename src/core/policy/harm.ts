@@ -1,6 +1,6 @@
 import { NS_PER_MS } from "../clock.ts";
 import type { LoadColumns } from "../replica.ts";
-import { CONTEXT_TOKEN, PAIR, PROMPT_BATCH, PROMPT_TOKEN, SEQUENCE, STEP } from "./speed-model.ts";
+import { CONTEXT_TOKEN, PROMPT_BATCH, promptBatchNs, SEQUENCE, STEP } from "./speed-model.ts";
 import type { CandidateView, CostTerm } from "./types.ts";
 
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
@@ -59,14 +59,16 @@ export function createHarm(): Harm {
   };
 }
 
+/**
+ * What sharing a batch counts for. Who is in a step is the engine's affair, and some engines fix it a step ahead: of prompts that should meet some
+ * six in ten do, and whoever misses the others waits for their batch and stops everybody once more.
+ */
+const MEETING_ODDS = 0.25;
+
 /** Time to compute all prompts that wait at a replica, from the first token of the first on. */
 export function pendingPromptsNs(load: LoadColumns, replica: number, coefficientsNs: ArrayLike<number>): number {
   if (load.inFlight[replica] <= load.decoding[replica]) return 0;
-  return (
-    load.pendingPrefillTokens[replica] * coefficientsNs[PROMPT_TOKEN] +
-    load.pendingPrefillPairs[replica] * coefficientsNs[PAIR] +
-    coefficientsNs[PROMPT_BATCH]
-  );
+  return promptBatchNs(load.pendingPrefillTokens[replica], load.pendingPrefillPairs[replica], coefficientsNs);
 }
 
 /** One step of a replica as it decodes now. */
@@ -98,7 +100,7 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
 
   const ownPairs = uncached * (promptTokens - uncached / 2);
   // Its own batch even where others wait: by the time it comes, theirs has begun as often as not.
-  harm.promptNs = factor * (uncached * coefficientsNs[PROMPT_TOKEN] + ownPairs * coefficientsNs[PAIR]) + batchNs;
+  harm.promptNs = factor * promptBatchNs(uncached, ownPairs, coefficientsNs);
   harm.aheadNs = beliefs.aheadNs;
   const pendingTokens = load.pendingPrefillTokens[replica];
   const chunks = stepTokens > 0 ? Math.max(1, Math.ceil((pendingTokens + uncached) / stepTokens)) : 1;
@@ -118,7 +120,7 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.stallNs = harm.promptNs * decoding;
   harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
   harm.evictionNs = beliefs.hitShare * harm.promptNs;
-  harm.sharedNs = together > 0 ? batchNs * decoding : 0;
+  harm.sharedNs = together > 0 ? MEETING_ODDS * batchNs * decoding : 0;
 }
 
 export function firstTokenNs({ slotWaitNs, memoryWaitNs, stepNs, aheadNs, promptNs }: Harm): number {

@@ -1,10 +1,10 @@
-import { SPEED_TERMS } from "./speed-model.ts";
+import { SPEED_NUMBERS } from "./speed-model.ts";
 
 /**
  * What `warmpath` knows beside the view, as plain numbers that are kept with a decision: the terms of the speed model, then these of the
  * fleet, then some of each candidate.
  */
-export const HIT_SHARE: number = SPEED_TERMS.length;
+export const HIT_SHARE: number = SPEED_NUMBERS;
 export const COPY_WORTH: number = HIT_SHARE + 1;
 export const PRESSURE: number = COPY_WORTH + 1;
 export const ARRIVALS: number = PRESSURE + 1;

@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { Rng } from "../rng.ts";
-import { PAIR, PROMPT_BATCH, PROMPT_TOKEN, SpeedModel, type SpeedSample, STEP } from "./speed-model.ts";
+import {
+  HIDDEN,
+  PAIR,
+  PROMPT_BATCH,
+  promptBatchNs,
+  PROMPT_TOKEN,
+  SpeedModel,
+  type SpeedSample,
+  STEP,
+} from "./speed-model.ts";
 
 /** An engine of known speed: nanoseconds of each term. */
 const ENGINE = [8e6, 40_000, 60, 25_000, 0.8, 1e6] as const;
@@ -43,6 +52,56 @@ describe("SpeedModel", () => {
     expect(errorOf(model, 0)).toBeLessThan(0.08);
     expect(model.coefficientsNs[PROMPT_TOKEN] / ENGINE[PROMPT_TOKEN]).toBeGreaterThan(0.7);
     expect(model.coefficientsNs[PROMPT_TOKEN] / ENGINE[PROMPT_TOKEN]).toBeLessThan(1.4);
+  });
+
+  describe("computing behind a launch of 40 ms", () => {
+    const LAUNCH_NS = 40e6;
+    const TOKEN_NS = 20_000;
+
+    /** First tokens of prompts with so many tokens to compute, in batches of their own beside twenty that decode. */
+    function taught(tokensOf: (rng: Rng) => number, batchNs: (computeNs: number) => number): SpeedModel {
+      const model = new SpeedModel(1);
+      const rng = new Rng(4);
+      for (let i = 0; i < 3_000; i++) {
+        const steps = i % 3 === 0 ? 1.5 : 32;
+        const tokens = i % 3 === 0 ? tokensOf(rng) : 0;
+        const prefill = { tokens, pairs: (tokens * tokens) / 2, batches: tokens > 0 ? 1 : 0 };
+        const promptNs = tokens > 0 ? batchNs(tokens * TOKEN_NS) : 0;
+        const tookNs = (steps * 4.8e6 + promptNs) * (0.9 + 0.2 * rng.uniform());
+        model.learn({ replica: 0, steps, sequences: 20, contextTokens: 20_000, prefill, tookNs, noise: 0.5 });
+      }
+      return model;
+    }
+    const believedNs = (model: SpeedModel, tokens: number): number =>
+      promptBatchNs(tokens, (tokens * tokens) / 2, model.coefficientsNs);
+
+    it("costs nothing where prompts of all lengths have shown that it does not", () => {
+      const model = taught(
+        (rng) => 20 + rng.below(6_000),
+        (computeNs) => Math.max(LAUNCH_NS, computeNs),
+      );
+      expect(model.coefficientsNs[HIDDEN]).toBeGreaterThan(0.8);
+      expect(believedNs(model, 1_000) / LAUNCH_NS).toBeCloseTo(1, 0);
+      expect(believedNs(model, 5_000) / (5_000 * TOKEN_NS)).toBeCloseTo(1, 0);
+    });
+
+    it("is thought to cost little where only short prompts were seen, so that longer ones are tried", () => {
+      const model = taught(
+        (rng) => 20 + rng.below(110),
+        () => LAUNCH_NS,
+      );
+      expect(believedNs(model, 1_000) / believedNs(model, 50)).toBeLessThan(1.15);
+    });
+
+    it("costs as much as it takes where engines do one after the other", () => {
+      const model = taught(
+        (rng) => 20 + rng.below(3_000),
+        (computeNs) => LAUNCH_NS + computeNs,
+      );
+      expect(model.coefficientsNs[HIDDEN]).toBeLessThan(0.4);
+      const differenceNs = believedNs(model, 2_000) - believedNs(model, 100);
+      expect(differenceNs / (1_900 * TOKEN_NS)).toBeGreaterThan(0.6);
+    });
   });
 
   it("gives a slow replica a factor of its own and leaves the others as they are", () => {

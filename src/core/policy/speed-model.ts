@@ -5,7 +5,7 @@ import type { PrefillWork } from "../load/prefill-ledger.ts";
  * steps, sequences in each step, context tokens read in each step, prompt tokens, query-key pairs of prompts, and batches
  * of prompts, which leave the captured graph and pay for their launches.
  */
-export const SPEED_TERMS = ["step", "sequence", "contextToken", "promptToken", "pair", "promptBatch"] as const;
+const SPEED_TERMS = ["step", "sequence", "contextToken", "promptToken", "pair", "promptBatch"] as const;
 
 /** Numbers of the terms, in the order of their names. */
 export const STEP = 0;
@@ -14,6 +14,9 @@ export const CONTEXT_TOKEN = 2;
 export const PROMPT_TOKEN = 3;
 export const PAIR = 4;
 export const PROMPT_BATCH = 5;
+/** Behind the terms: how much of the shorter of launching and computing a batch of prompts takes no time of its own. */
+export const HIDDEN: number = SPEED_TERMS.length;
+export const SPEED_NUMBERS: number = HIDDEN + 1;
 
 /**
  * What is believed before anything is seen, in prompt tokens. The ratios follow from the roofline, which is much alike on
@@ -25,6 +28,12 @@ const PRIOR_PROMPT_TOKEN_NS = 100_000;
 /** How wrong the prior may be, as standard deviations: the whole scale, which the first signals settle, and each ratio. */
 const SCALE_DEVIATION = 4;
 const RATIO_DEVIATION = 0.7;
+/** What it takes to launch a batch of prompts does not follow from the accelerator, and may be many times as much. */
+const BATCH_DEVIATION = 20;
+/** Believed to be hidden before anything is seen, so that it is tried; how far one batch moves that, and what counts as usual for one. */
+const HIDDEN_PRIOR = 1;
+const HIDDEN_GAIN = 0.2;
+const USUAL_GAIN = 0.02;
 /** Variance added with each signal, relative, so that a change of speed is followed within some hundred of them. */
 const DRIFT = 1e-5;
 /** A signal this many deviations off counts as if it were no further. */
@@ -42,6 +51,26 @@ const FACTOR_LIMIT = 10;
 const FACTOR_NOISE = 1.05;
 
 const TERMS = SPEED_TERMS.length;
+
+/** Time to compute prompts, without what it takes to launch them. */
+function computeNs(tokens: number, pairs: number, coefficientsNs: ArrayLike<number>): number {
+  return tokens * coefficientsNs[PROMPT_TOKEN] + pairs * coefficientsNs[PAIR];
+}
+
+/** The share of computing prompts that is not hidden behind their launch. */
+function shownShare(launchNs: number, ownNs: number, coefficientsNs: ArrayLike<number>): number {
+  return 1 - coefficientsNs[HIDDEN] * Math.min(1, launchNs / ownNs);
+}
+
+/**
+ * Time of a batch of prompts. An accelerator computes while the next layers are launched, so only the longer of the two counts. How far that
+ * goes is learned, because engines differ, and because whatever else comes with every prompt is hidden behind nothing.
+ */
+export function promptBatchNs(tokens: number, pairs: number, coefficientsNs: ArrayLike<number>): number {
+  const launchNs = coefficientsNs[PROMPT_BATCH];
+  const ownNs = computeNs(tokens, pairs, coefficientsNs);
+  return launchNs + ownNs * shownShare(launchNs, ownNs, coefficientsNs);
+}
 
 /** A stretch of time on one replica: what was done in it, and how long it took. */
 export interface SpeedSample {
@@ -69,7 +98,9 @@ export class SpeedModel {
   readonly #gain: Float64Array = new Float64Array(TERMS);
   /** By replica; around 1 in the geometric mean. */
   readonly #factors: number[] = [];
-  readonly #coefficientsNs: Float64Array = new Float64Array(TERMS);
+  readonly #coefficientsNs: Float64Array = new Float64Array(SPEED_NUMBERS);
+  /** What the shorter part of a batch usually takes. */
+  #usualNs = 0;
   #samples = 0;
 
   /** `priorFactor` slows what is believed at first: 2 is twice as slow. */
@@ -77,13 +108,15 @@ export class SpeedModel {
     this.#priorNs = Float64Array.from(PRIOR_RATIOS, (ratio) => ratio * PRIOR_PROMPT_TOKEN_NS * priorFactor);
     for (let row = 0; row < TERMS; row++) {
       for (let column = 0; column < TERMS; column++) {
-        this.#covariance[row * TERMS + column] = SCALE_DEVIATION ** 2 + (row === column ? RATIO_DEVIATION ** 2 : 0);
+        const ratioDeviation = row === PROMPT_BATCH ? BATCH_DEVIATION : RATIO_DEVIATION;
+        this.#covariance[row * TERMS + column] = SCALE_DEVIATION ** 2 + (row === column ? ratioDeviation ** 2 : 0);
       }
     }
+    this.#coefficientsNs[HIDDEN] = HIDDEN_PRIOR;
     this.#refresh();
   }
 
-  /** Nanoseconds of each term on a replica of the fleet's usual speed. */
+  /** Nanoseconds of each term on a replica of the fleet's usual speed, and the share that is hidden. */
   get coefficientsNs(): Float64Array {
     return this.#coefficientsNs;
   }
@@ -110,6 +143,7 @@ export class SpeedModel {
     if (!(tookNs > 0)) return;
     const factor = this.#seenFactor(replica);
     const believedNs = this.#describe(sample) * factor;
+    this.#seeHidden(sample.prefill, (tookNs - believedNs) / factor, tookNs / factor);
     this.#regress(tookNs / factor, believedNs / factor, noise);
     this.#refresh();
     this.#samples += 1;
@@ -124,17 +158,38 @@ export class SpeedModel {
   #describe({ steps, sequences, contextTokens, prefill }: SpeedSample): number {
     const features = this.#features;
     const prior = this.#priorNs;
+    const coefficientsNs = this.#coefficientsNs;
     features[STEP] = steps * prior[STEP];
     features[SEQUENCE] = steps * sequences * prior[SEQUENCE];
     features[CONTEXT_TOKEN] = steps * contextTokens * prior[CONTEXT_TOKEN];
-    features[PROMPT_TOKEN] = prefill.tokens * prior[PROMPT_TOKEN];
-    features[PAIR] = prefill.pairs * prior[PAIR];
-    features[PROMPT_BATCH] = prefill.batches * prior[PROMPT_BATCH];
+    const { tokens, pairs, batches } = prefill;
+    const shown =
+      tokens > 0
+        ? shownShare(batches * coefficientsNs[PROMPT_BATCH], computeNs(tokens, pairs, coefficientsNs), coefficientsNs)
+        : 0;
+    features[PROMPT_TOKEN] = shown * tokens * prior[PROMPT_TOKEN];
+    features[PAIR] = shown * pairs * prior[PAIR];
+    features[PROMPT_BATCH] = batches * prior[PROMPT_BATCH];
     let believedNs = 0;
     for (let term = 0; term < TERMS; term++) {
       believedNs += (features[term] / prior[term]) * this.#coefficientsNs[term];
     }
     return believedNs;
+  }
+
+  /**
+   * If batches whose shorter part is longer than usual take longer than believed, less of it is hidden. What all batches are late by says nothing
+   * of that, and is left to the regression.
+   */
+  #seeHidden({ tokens, pairs, batches }: PrefillWork, lateNs: number, tookNs: number): void {
+    if (batches !== 1) return;
+    const coefficientsNs = this.#coefficientsNs;
+    const shorterNs = Math.min(coefficientsNs[PROMPT_BATCH], computeNs(tokens, pairs, coefficientsNs));
+    const longerNs = Math.max(tookNs, tookNs - lateNs);
+    const unusual = Math.max(-1, Math.min(1, (shorterNs - this.#usualNs) / longerNs));
+    this.#usualNs += USUAL_GAIN * (shorterNs - this.#usualNs);
+    const hidden = coefficientsNs[HIDDEN] - HIDDEN_GAIN * unusual * (lateNs / longerNs);
+    coefficientsNs[HIDDEN] = Math.max(0, Math.min(1, hidden));
   }
 
   /**

@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { describe, expect, test } from "vitest";
 import { ENGINE_PROFILES } from "../../sim/engine/profile.ts";
@@ -124,7 +126,7 @@ describe("suites beside policy-suite", () => {
     workloads.map(({ workload, arrivals, fleet }) => JSON.stringify([workload, arrivals, fleets[fleet]]));
   const heldOut = preset("policy-holdout");
 
-  test.each(["policy-holdout", "policy-unseen", "policy-blind", "policy-engines", "policy-short"])(
+  test.each(["policy-holdout", "policy-unseen", "policy-blind", "policy-random", "policy-engines", "policy-short"])(
     "%s asks of rivals at their best",
     (name) => {
       expect(existsSync(new URL(`${name}/${preset(name).tunedRivals}`, presets))).toBe(true);
@@ -135,6 +137,16 @@ describe("suites beside policy-suite", () => {
     const all = [suite, heldOut, preset("policy-unseen"), preset("policy-blind")].flatMap(asked);
     expect(new Set(all).size).toBe(all.length);
     expect(suiteCells(heldOut, heldOut.full).length).toBeGreaterThan(100);
+  });
+
+  test("the one that is drawn is what its seed draws", () => {
+    const { seed, workloads } = preset("policy-random");
+    const script = fileURLToPath(new URL("../scripts/draw-suite.mjs", presets));
+    const drawn = execFileSync(process.execPath, [script, String(seed), String(workloads.length)], {
+      encoding: "utf8",
+    });
+    expect(parse(drawn)).toEqual(parse(read("policy-random")));
+    expect(new Set(asked(preset("policy-random"))).size).toBe(workloads.length);
   });
 
   test("the one for engines asks the same of each", () => {
