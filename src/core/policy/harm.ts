@@ -3,6 +3,12 @@ import type { LoadColumns } from "../replica.ts";
 import { CONTEXT_TOKEN, PROMPT_BATCH, promptBatchNs, SEQUENCE, STEP } from "./speed-model.ts";
 import type { CandidateView, CostTerm } from "./types.ts";
 
+/**
+ * What sharing a batch counts for. Who is in a step is the engine's affair, and some engines fix it a step ahead: of prompts that should meet some
+ * six in ten do, and whoever misses the others waits for their batch and stops everybody once more.
+ */
+const MEETING_ODDS = 0.25;
+
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
 export interface Harm {
   slotWaitNs: number;
@@ -58,12 +64,6 @@ export function createHarm(): Harm {
     sharedNs: 0,
   };
 }
-
-/**
- * What sharing a batch counts for. Who is in a step is the engine's affair, and some engines fix it a step ahead: of prompts that should meet some
- * six in ten do, and whoever misses the others waits for their batch and stops everybody once more.
- */
-const MEETING_ODDS = 0.25;
 
 /** Time to compute all prompts that wait at a replica, from the first token of the first on. */
 export function pendingPromptsNs(load: LoadColumns, replica: number, coefficientsNs: ArrayLike<number>): number {
