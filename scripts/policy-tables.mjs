@@ -3,10 +3,10 @@
  * admission changes and what the lack of KV events does, the suites that are held out, and those for engines.
  *
  *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER plain=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER \
- *     unseen=FOLDER blind=FOLDER engines=FOLDER short=FOLDER
+ *     unseen=FOLDER blind=FOLDER random=FOLDER engines=FOLDER short=FOLDER
  *
  * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --policies warmpath`
- * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen`, `policy-blind`, `policy-engines` and
+ * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen`, `policy-blind`, `policy-random`, `policy-engines` and
  * `policy-short`. A whole suite is also a plain one. Only tables whose folders are given are made again.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -21,6 +21,7 @@ const TABLES = [
   { mark: "holdout", needs: ["holdout"], make: league },
   { mark: "unseen", needs: ["unseen"], make: league },
   { mark: "blind", needs: ["blind"], make: league },
+  { mark: "random", needs: ["random"], make: league },
   { mark: "engines", needs: ["engines"], make: league },
   { mark: "short", needs: ["short"], make: league },
 ];
