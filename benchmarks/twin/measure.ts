@@ -5,6 +5,7 @@
  */
 import { performance } from "node:perf_hooks";
 import { setTimeout } from "node:timers/promises";
+import { compileLean } from "../../src/cli/commands/run/lean-compiler.ts";
 import { createPolicy } from "../../src/core/policy/registry.ts";
 import { Router } from "../../src/core/router.ts";
 import { engineProfile } from "../../src/sim/engine/profile.ts";
@@ -60,6 +61,7 @@ async function measure(request: TwinMeasureRequest): Promise<TwinMeasureResult> 
   const sessions = new TraceSessions(atSpeed(tiled(source, request.requests), request.speed), TRACE_BLOCK_TOKENS);
   globalThis.gc?.();
   await setTimeout(SETTLE_MS);
+  compileLean();
   const first = run(request, sessions);
   const again = request.twice ? run(request, sessions) : undefined;
   const { result, wallSeconds, cpuSeconds } = first;

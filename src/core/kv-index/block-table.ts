@@ -10,6 +10,12 @@ const ENTRY_BITS = 26;
 const ENTRY_MASK = (1 << ENTRY_BITS) - 1;
 const ONE_FURTHER = 1 << ENTRY_BITS;
 const MAX_DISTANCE = 63;
+/**
+ * Homes lie in groups: a multiplication of the hash's upper bits tells the group, its lower bits the home in it. So the table need not
+ * be a power of two, and finding a home, which everything else waits for, needs no floating point.
+ */
+const GROUP_BITS = 12;
+const MOST_GROUPS = 1 << GROUP_BITS;
 
 /** The most blocks that can be numbered, in whole pages. */
 export const MOST_INDEX_BLOCKS: number = ENTRY_MASK - (ENTRY_MASK % PAGE_BLOCKS);
@@ -23,7 +29,9 @@ export class BlockTable {
   readonly #slots: Int32Array;
   readonly #words: Int32Array;
   // Numbers from the start: of a field that was undefined first, every use checks what it is.
-  readonly #scale: number = 0;
+  readonly #groups: number = 0;
+  readonly #groupBits: number = 0;
+  readonly #groupMask: number = 0;
   readonly #idBits: number = 0;
   readonly #idMask: number = 0;
   readonly #tagMask: number = 0;
@@ -36,11 +44,13 @@ export class BlockTable {
       const message = `maxBlocks is ${maxBlocks}, the index can hold ${MOST_INDEX_BLOCKS}`;
       throw new WarmpathError("WP_CAPACITY_EXCEEDED", message);
     }
-    const homes = Math.ceil(maxBlocks / MAX_LOAD);
+    const homes = maxBlocks / MAX_LOAD;
+    this.#groupBits = Math.max(0, Math.ceil(Math.log2(homes / MOST_GROUPS)));
+    this.#groupMask = (1 << this.#groupBits) - 1;
+    this.#groups = Math.ceil(homes / (1 << this.#groupBits));
     // Slack behind the last home saves every probe the wrap-around.
-    this.#slots = new Int32Array(homes + MAX_DISTANCE + 1);
+    this.#slots = new Int32Array((this.#groups << this.#groupBits) + MAX_DISTANCE + 1);
     this.#words = words;
-    this.#scale = homes / 4294967296;
     this.#idBits = 32 - Math.clz32(maxBlocks);
     this.#idMask = (1 << this.#idBits) - 1;
     this.#tagMask = (1 << (ENTRY_BITS - this.#idBits)) - 1;
@@ -52,20 +62,15 @@ export class BlockTable {
 
   /** The block's id, or -1. */
   find(lo: number, hi: number): number {
-    return Math.max(-1, this.#search(lo, hi));
-  }
-
-  /** The block's id; where it is not here, the complement of the slot that would be its own. */
-  #search(lo: number, hi: number): number {
     const slots = this.#slots;
     const words = this.#words;
-    const tag = (hi & this.#tagMask) << this.#idBits;
-    let slot = ((lo >>> 0) * this.#scale) | 0;
-    for (let want = ONE_FURTHER | tag; ; want = (want + ONE_FURTHER) | 0, slot++) {
+    const idMask = this.#idMask;
+    let slot = this.#home(lo);
+    for (let want = ONE_FURTHER | this.#tag(hi); ; want = (want + ONE_FURTHER) | 0, slot++) {
       const word = slots[slot];
-      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) return ~slot;
-      if (((word ^ want) & ~this.#idMask) !== 0) continue;
-      const id = word & this.#idMask;
+      if (word >>> ENTRY_BITS < want >>> ENTRY_BITS) return -1;
+      if (((word ^ want) & ~idMask) !== 0) continue;
+      const id = word & idMask;
       const at = hashAt(id);
       if (words[at] === lo && words[at + 1] === hi) return id;
     }
@@ -76,18 +81,37 @@ export class BlockTable {
    * page they are to lie in; stops before the first block that is here already. Returns how many it took.
    */
   insertRun(sequence: Uint32Array, from: number, count: number, firstId: number): number {
+    const slots = this.#slots;
     const words = this.#words;
+    const idMask = this.#idMask;
     this.#readAhead(sequence, 2 * from, 2 * (from + count));
-    let at = hashAt(firstId);
+    let target = hashAt(firstId);
     let taken = 0;
-    for (let i = 2 * from; taken < count; i += 2, at += 2, taken++) {
+    blocks: for (let i = 2 * from; taken < count; i += 2, target += 2, taken++) {
       const lo = sequence[i] | 0;
       const hi = sequence[i + 1] | 0;
-      const found = this.#search(lo, hi);
-      if (found >= 0) break;
-      words[at] = lo;
-      words[at + 1] = hi;
-      this.#put(lo, hi, firstId + taken, ~found);
+      const home = this.#home(lo);
+      let slot = home;
+      let inHand = ONE_FURTHER | this.#tag(hi);
+      let word = slots[slot];
+      for (; word >>> ENTRY_BITS >= inHand >>> ENTRY_BITS; word = slots[++slot]) {
+        if (((word ^ inHand) & ~idMask) === 0) {
+          const at = hashAt(word & idMask);
+          if (words[at] === lo && words[at + 1] === hi) break blocks;
+        }
+        inHand = (inHand + ONE_FURTHER) | 0;
+      }
+      words[target] = lo;
+      words[target + 1] = hi;
+      // A table this size fills up only under hashes made to collide. Whoever finds no place is then not found again, which an index may do.
+      if (slot - home >= MAX_DISTANCE) continue;
+      inHand |= firstId + taken;
+      // Whoever is there and behind moves one further; it ends with who was moved out of an empty slot, or is too far from home now.
+      do {
+        word = slots[slot];
+        slots[slot++] = inHand;
+        inHand = (word + ONE_FURTHER) | 0;
+      } while (inHand >>> ENTRY_BITS > 1);
     }
     return taken;
   }
@@ -100,29 +124,20 @@ export class BlockTable {
     for (let id = first; id < end; id++, at += 2) this.#take(words[at], words[at + 1], id);
   }
 
-  /**
-   * Enters a block into the slot that is its own; whoever is there and behind it moves one further. A table this size fills up
-   * only under hashes made to collide; the block that finds no place is then simply not found again, which an index may do.
-   */
-  #put(lo: number, hi: number, id: number, slot: number): void {
-    const slots = this.#slots;
-    const distance = slot - (((lo >>> 0) * this.#scale) | 0);
-    if (distance >= MAX_DISTANCE) return;
-    let at = slot;
-    let inHand = ((distance + 1) << ENTRY_BITS) | ((hi & this.#tagMask) << this.#idBits) | id;
-    // It ends with whoever was moved out of an empty slot, or is too far from home now.
-    do {
-      const word = slots[at];
-      slots[at++] = inHand;
-      inHand = (word + ONE_FURTHER) | 0;
-    } while (inHand >>> ENTRY_BITS > 1);
+  #home(lo: number): number {
+    const group = Math.imul(lo >>> GROUP_BITS, this.#groups) >>> (32 - GROUP_BITS);
+    return (group << this.#groupBits) | (lo & this.#groupMask);
+  }
+
+  #tag(hi: number): number {
+    return (hi & this.#tagMask) << this.#idBits;
   }
 
   /** Removes a block; whoever behind it is not at home moves one nearer to it. */
   #take(lo: number, hi: number, id: number): void {
     const slots = this.#slots;
-    let slot = ((lo >>> 0) * this.#scale) | 0;
-    let want = ONE_FURTHER | ((hi & this.#tagMask) << this.#idBits) | id;
+    let slot = this.#home(lo);
+    let want = ONE_FURTHER | this.#tag(hi) | id;
     for (; slots[slot] !== want; slot++, want = (want + ONE_FURTHER) | 0) {
       if (slots[slot] >>> ENTRY_BITS < want >>> ENTRY_BITS) return;
     }
@@ -135,9 +150,8 @@ export class BlockTable {
   /** Reads the homes of hashes that are about to be asked for: side by side, memory answers much sooner than in turn. */
   #readAhead(sequence: Uint32Array, from: number, to: number): void {
     const slots = this.#slots;
-    const scale = this.#scale;
     let seen = 0;
-    for (let i = from; i < to; i += 2) seen ^= slots[(sequence[i] * scale) | 0];
+    for (let i = from; i < to; i += 2) seen ^= slots[this.#home(sequence[i] | 0)];
     this.readAhead = seen;
   }
 
@@ -145,9 +159,8 @@ export class BlockTable {
   #readAheadOfPage(from: number, to: number): void {
     const slots = this.#slots;
     const words = this.#words;
-    const scale = this.#scale;
     let seen = 0;
-    for (let i = from; i < to; i += 2) seen ^= slots[((words[i] >>> 0) * scale) | 0];
+    for (let i = from; i < to; i += 2) seen ^= slots[this.#home(words[i])];
     this.readAhead = seen;
   }
 }

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { compileLean } from "./lean-compiler.ts";
 import type { ThreadAnswer } from "./serve-jobs.ts";
 import { endOfThread, failureOf } from "./thread-failure.ts";
 
@@ -27,6 +28,7 @@ export async function runJobs<Setting, Answer>(
   threads: number,
   watch: PoolWatch<Answer>,
 ): Promise<void> {
+  compileLean();
   const count = Math.min(threads, work.jobs);
   if (count <= 1 || !CAN_START_THREADS) return runHere(work, watch);
   let next = 0;
