@@ -8,6 +8,11 @@ import type { CandidateView, CostTerm } from "./types.ts";
  * six in ten do, and whoever misses the others waits for their batch and stops everybody once more.
  */
 const MEETING_ODDS = 0.25;
+/**
+ * Prompts that come to a replica in the time of one step, from about where on every step has some whatever is done: then none is what makes a
+ * step long, and nobody is spared anything by two of them meeting. Below, whether steps without prompts are left is up to where they are sent.
+ */
+const PROMPTS_IN_EVERY_STEP = 7;
 
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
 export interface Harm {
@@ -117,10 +122,11 @@ export function judge(harm: Harm, view: CandidateView, replica: number, beliefs:
   harm.wasteNs = (wasted / uncached) * beliefs.arrivals * harm.promptNs * (harm.promptNs / 2);
 
   harm.decodeNs = output * laterStepNs;
-  harm.stallNs = harm.promptNs * decoding;
+  const launchNs = batchNs * launchShare(beliefs.arrivals * (harm.promptNs + stepNs));
+  harm.stallNs = (harm.promptNs - batchNs + launchNs) * decoding;
   harm.slowdownNs = output * (sequenceNs + contextNs * ownContext) * requests;
   harm.evictionNs = beliefs.hitShare * harm.promptNs;
-  harm.sharedNs = together > 0 ? MEETING_ODDS * batchNs * decoding : 0;
+  harm.sharedNs = together > 0 ? MEETING_ODDS * launchNs * decoding : 0;
 }
 
 export function firstTokenNs({ slotWaitNs, memoryWaitNs, stepNs, aheadNs, promptNs }: Harm): number {
@@ -132,6 +138,11 @@ export function costMs(harm: Harm, urgency: number): number {
   const { putOffNs, wasteNs, decodeNs, stallNs, slowdownNs, evictionNs, sharedNs } = harm;
   const firstTokensNs = firstTokenNs(harm) + putOffNs + wasteNs;
   return (urgency * firstTokensNs + decodeNs + stallNs + slowdownNs + evictionNs - sharedNs) / NS_PER_MS;
+}
+
+/** How much of launching a batch of prompts is for one of them to answer for, where so many come in the time of a step. */
+function launchShare(promptsInStep: number): number {
+  return Math.exp(-((promptsInStep / PROMPTS_IN_EVERY_STEP) ** 2));
 }
 
 /**
