@@ -107,6 +107,8 @@ export interface Decider {
   /** A request that was not understood, by code; it does not count as offered. */
   invalid(code: string): void;
   models(): readonly string[];
+  /** Those of them that are adapters: what is cached of a prompt for one is of no use to another. */
+  adapters(): readonly string[];
   readiness(): Readiness;
   /** All metrics in Prometheus' text form. */
   metricsText(): Promise<string>;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { fullBlocks, sequenceHashes } from "../core/hash.ts";
+import { type BlockIdentity, fullBlocks, sequenceHashes } from "../core/hash.ts";
 import type { PromptTokens } from "../planes/tokens/types.ts";
 import { isLongPrompt } from "../tokenizer/long-prompt.ts";
 import { jsonOf } from "../wire/body.ts";
@@ -36,6 +36,8 @@ export interface GenerationOptions {
   readonly engineAuthorization?: (() => string | undefined) | undefined;
   /** Keeps the caches of keys apart, by a salt that has the key's name in it. */
   readonly saltsByKey?: boolean | undefined;
+  /** Names of adapters among the models; what engines cache for one is of no use to another. */
+  readonly adapters?: (() => readonly string[]) | undefined;
 }
 
 /** The headers of a client that concern the worker too. */
@@ -130,9 +132,15 @@ export class Generation {
   }
 
   /** What it takes to put an answer behind its prompt. */
-  #answeredPrompt({ kind, cacheSalt }: GenerationRequest, body: object): AnsweredPrompt {
+  #answeredPrompt(wanted: GenerationRequest, body: object): AnsweredPrompt {
     const { tokens, blockTokens } = this.#options;
-    return { kind, body, identity: cacheSalt === undefined ? {} : { cacheSalt }, tokens, blockTokens };
+    return { kind: wanted.kind, body, identity: this.#identity(wanted), tokens, blockTokens };
+  }
+
+  /** What tells the blocks of this request from those of others with the same text. */
+  #identity({ model, cacheSalt }: GenerationRequest): BlockIdentity {
+    const isAdapter = this.#options.adapters?.().includes(model) === true;
+    return { ...(isAdapter && { loraName: model }), ...(cacheSalt !== undefined && { cacheSalt }) };
   }
 
   /** The request and its body with the salt that its key demands; both stay as they are where none does. */
@@ -170,8 +178,7 @@ export class Generation {
   ): OfferedRequest {
     const { blockTokens, idPrefix } = this.#options;
     const startedMs = performance.now();
-    const identity = wanted.cacheSalt === undefined ? {} : { cacheSalt: wanted.cacheSalt };
-    const sequence = sequenceHashes(tokens, blockTokens, identity);
+    const sequence = sequenceHashes(tokens, blockTokens, this.#identity(wanted));
     const hashMs = performance.now() - startedMs;
     const session = headers["x-warmpath-session"] ?? headers["x-dynamo-session-id"];
     const priority = numberIn(headers["x-warmpath-priority"]);

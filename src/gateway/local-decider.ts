@@ -213,6 +213,10 @@ export class LocalDecider implements Decider {
     return this.directory.models();
   }
 
+  adapters(): readonly string[] {
+    return this.directory.adapters();
+  }
+
   readiness(): Readiness {
     const { fleet } = this.router;
     const replicas = fleet.indices();

@@ -109,6 +109,7 @@ export class Gateway {
       idPrefix,
       migratesStreams: options.migratesStreams,
       saltsByKey,
+      adapters: () => decider.adapters(),
       engineAuthorization: options.engineAuthorization ?? (keys === undefined ? undefined : () => undefined),
     });
     this.#pauses = new KeyPauses(decider);

@@ -17,6 +17,9 @@ export interface ListedWorker {
 export class WorkerDirectory {
   readonly #replicas = new Map<number, ListedWorker>();
   readonly #models = new Map<string, readonly string[]>();
+  readonly #adapters = new Map<string, readonly string[]>();
+  /** Of all workers; asked for with every request. */
+  #adapterNames: readonly string[] = [];
   readonly #listeners = new Set<() => void>();
 
   joined(replica: number, { name: worker, url, model, dpRanks = 1 }: DiscoveredWorker, dpRank: number): void {
@@ -29,7 +32,10 @@ export class WorkerDirectory {
 
   left(replica: number, { name }: DiscoveredWorker): void {
     this.#replicas.delete(replica);
-    if (this.list().every(({ worker }) => worker !== name)) this.#models.delete(name);
+    if (this.list().every(({ worker }) => worker !== name)) {
+      this.#models.delete(name);
+      this.#adapters.delete(name);
+    }
     this.#changed();
   }
 
@@ -43,18 +49,25 @@ export class WorkerDirectory {
 
   /** Every model that some worker serves, each once. */
   models(): readonly string[] {
-    return [...new Set([...this.#models.values()].flat())].sort();
+    return namesIn(this.#models);
+  }
+
+  /** Those of them that are adapters. */
+  adapters(): readonly string[] {
+    return this.#adapterNames;
   }
 
   modelsOf(worker: string): readonly string[] {
     return this.#models.get(worker) ?? [];
   }
 
-  /** Notes what a worker says it serves. */
-  setModels(worker: string, models: readonly string[]): void {
+  /** Notes what a worker says it serves, and what of it are adapters. */
+  setModels(worker: string, models: readonly string[], adapters: readonly string[] = []): void {
     if (this.list().every((listed) => listed.worker !== worker)) return;
-    if (this.modelsOf(worker).join("\n") === models.join("\n")) return;
+    const isKnown = isSame(this.modelsOf(worker), models) && isSame(this.#adapters.get(worker) ?? [], adapters);
+    if (isKnown) return;
     this.#models.set(worker, models);
+    this.#adapters.set(worker, adapters);
     this.#changed();
   }
 
@@ -65,6 +78,15 @@ export class WorkerDirectory {
   }
 
   #changed(): void {
+    this.#adapterNames = namesIn(this.#adapters);
     for (const listener of this.#listeners) listener();
   }
+}
+
+function namesIn(byWorker: ReadonlyMap<string, readonly string[]>): string[] {
+  return [...new Set([...byWorker.values()].flat())].sort();
+}
+
+function isSame(one: readonly string[], other: readonly string[]): boolean {
+  return one.join("\n") === other.join("\n");
 }

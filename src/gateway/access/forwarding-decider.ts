@@ -38,6 +38,10 @@ export abstract class ForwardingDecider implements Decider {
     return this.inner.models();
   }
 
+  adapters(): readonly string[] {
+    return this.inner.adapters();
+  }
+
   readiness(): Readiness {
     return this.inner.readiness();
   }

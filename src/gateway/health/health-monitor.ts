@@ -118,9 +118,9 @@ export class HealthMonitor implements AttemptObserver {
   }
 
   async #probeNow(worker: string, url: string): Promise<void> {
-    const { isHealthy, models } = await this.#probe(url);
+    const { isHealthy, models, adapters } = await this.#probe(url);
     this.#update(worker, (circuit) => circuit.probed(isHealthy, performance.now()));
-    if (models !== undefined) this.#options.directory.setModels(worker, models);
+    if (models !== undefined) this.#options.directory.setModels(worker, models, adapters);
   }
 
   #update(worker: string, change: (circuit: CircuitBreaker) => void): void {

@@ -7,6 +7,8 @@ export interface ProbeResult {
   readonly isHealthy: boolean;
   /** What it serves; undefined if it did not say. */
   readonly models?: readonly string[];
+  /** Those of them that are adapters, whose caches are their own. */
+  readonly adapters?: readonly string[];
 }
 
 /** Asks a worker how it is; never throws. */
@@ -36,10 +38,19 @@ export function httpProbe(timeoutMs: number, engineAuthorization?: () => string 
   };
 }
 
-function modelsIn(body: Uint8Array): { models?: readonly string[] } {
+function modelsIn(body: Uint8Array): Pick<ProbeResult, "models" | "adapters"> {
   const data = field(jsonOf(body), "data");
   if (!Array.isArray(data)) return {};
-  return {
-    models: data.flatMap((model) => (typeof field(model, "id") === "string" ? [field(model, "id") as string] : [])),
-  };
+  return { models: data.flatMap(nameOf), adapters: data.filter(isAdapter).flatMap(nameOf) };
+}
+
+function nameOf(model: unknown): string[] {
+  const id = field(model, "id");
+  return typeof id === "string" ? [id] : [];
+}
+
+/** Engines list an adapter with the name of the model that it adapts. */
+function isAdapter(model: unknown): boolean {
+  const parent = field(model, "parent");
+  return typeof parent === "string" && parent !== field(model, "id");
 }

@@ -79,7 +79,13 @@ export class DeciderServer {
         dpRanks,
         isReady: router.fleet.state(replica) === "ready",
       }));
-    return { workers, models: this.#decider.models(), readiness: this.#decider.readiness() };
+    const decider = this.#decider;
+    return {
+      workers,
+      models: decider.models(),
+      adapters: decider.adapters(),
+      readiness: decider.readiness(),
+    };
   }
 
   #registerStandInGauge(): void {

@@ -125,6 +125,10 @@ export class FailoverDecider implements Decider {
     return this.#remote.models();
   }
 
+  adapters(): readonly string[] {
+    return this.#remote.adapters();
+  }
+
   readiness(): Readiness {
     if (this.#isPresent) return this.#remote.readiness();
     return { ...this.#standIn.readiness(), decider: "fallback" };

@@ -14,6 +14,7 @@ export interface KnownWorker {
 export interface FleetNews {
   readonly workers: readonly KnownWorker[];
   readonly models: readonly string[];
+  readonly adapters: readonly string[];
   readonly readiness: Readiness;
 }
 

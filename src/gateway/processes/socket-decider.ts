@@ -29,6 +29,7 @@ const GROWTH_MS = 10;
 const NO_NEWS: FleetNews = {
   workers: [],
   models: [],
+  adapters: [],
   readiness: { decider: "fallback", policy: "", workers: { ready: 0, total: 0 }, index: {} },
 };
 
@@ -121,6 +122,10 @@ export class SocketDecider implements Decider {
 
   models(): readonly string[] {
     return this.#news.models;
+  }
+
+  adapters(): readonly string[] {
+    return this.#news.adapters;
   }
 
   readiness(): Readiness {
