@@ -21,9 +21,13 @@ export function e2eNs({ lastContentNs, intendedNs }: RequestRecord): Nanoseconds
   return lastContentNs === undefined ? undefined : lastContentNs - intendedNs;
 }
 
-/** Time per output token, (E2E - TTFT) / (output tokens - 1); an answer of one token has none. */
+/**
+ * Time per output token, (E2E - TTFT) / (output tokens - 1); an answer of one token has none, nor has one that came in one piece: when its
+ * tokens were made is not known, and 0 would say that they took no time.
+ */
 export function tpotNs({ firstContentNs, lastContentNs, outputTokens }: RequestRecord): number | undefined {
   if (firstContentNs === undefined || lastContentNs === undefined || outputTokens < 2) return undefined;
+  if (firstContentNs === lastContentNs) return undefined;
   return (lastContentNs - firstContentNs) / (outputTokens - 1);
 }
 

@@ -44,6 +44,13 @@ describe("latencies", () => {
     expect(measures.itlMs().completed).toMatchObject({ n: 2, mean: 10, p50: 10 });
   });
 
+  it("have no time per token for an answer that came in one piece", () => {
+    const whole = { ...answered(0, 500, 40), lastContentNs: 500 * MS, endNs: 500 * MS };
+    const measures = measureWindow([whole, answered(1, 5, 2)], WINDOW);
+    expect(measures.tpotNs.summaries(MS).offered).toMatchObject({ n: 1, p50: 10 });
+    expect(measures.e2eNs.summaries(MS).completed.n).toBe(2);
+  });
+
   it("have no time per token for an answer of one token, which is no failure", () => {
     const measures = measureWindow([answered(0, 5, 1), answered(1, 5, 2)], WINDOW, { tpotMs: 1000 });
     expect(measures.tpotNs.summaries(MS).offered).toMatchObject({ n: 1, p50: 10 });
