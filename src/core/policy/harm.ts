@@ -13,6 +13,8 @@ const MEETING_ODDS = 0.25;
  * step long, and nobody is spared anything by two of them meeting. Below, whether steps without prompts are left is up to where they are sent.
  */
 const PROMPTS_IN_EVERY_STEP = 7;
+/** Where every step has prompts, so many pass until whoever comes has been in one: the rest of that under way, one that is fixed already, its own. */
+const STEPS_UNTIL_FIRST = 2.5;
 
 /** The parts of one candidate's harm, in nanoseconds; filled anew for each. */
 export interface Harm {
@@ -83,6 +85,19 @@ export function decodeStepNs(load: LoadColumns, replica: number, coefficientsNs:
     coefficientsNs[SEQUENCE] * load.decoding[replica] +
     coefficientsNs[CONTEXT_TOKEN] * load.contextTokens[replica]
   );
+}
+
+/**
+ * Prompts that are merely on their way into a step of a replica, to which so many come per nanosecond: where every step has some, that many
+ * wait at any time and are no queue.
+ */
+export function comers(view: CandidateView, arrivals: number, coefficientsNs: ArrayLike<number>): number {
+  const { count, candidates, load } = view;
+  if (count === 0) return 0;
+  let stepsNs = 0;
+  for (let at = 0; at < count; at++) stepsNs += decodeStepNs(load, candidates[at], coefficientsNs);
+  const inStep = arrivals * (stepsNs / count + coefficientsNs[PROMPT_BATCH]);
+  return STEPS_UNTIL_FIRST * inStep * (1 - launchShare(inStep));
 }
 
 /** Fills `harm` for one candidate. */

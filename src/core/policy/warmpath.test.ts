@@ -95,6 +95,22 @@ describe("warmpath", () => {
     expect(lasting[4]).toBeLessThan(8);
   });
 
+  it("takes prompts for no queue that come by the dozen in every step", () => {
+    /** Urgency after twenty seconds in which so many requests came and twenty were waiting all the time. */
+    const urgencyAt = (perSecond: number): number => {
+      const policy = createPolicy("warmpath");
+      const rows = [{ name: "a", inFlight: 20 }];
+      for (let placed = 0; placed < 20 * perSecond; placed++) {
+        const nowNs = (placed * 1e9) / perSecond;
+        policy.choose(candidateView({ ...REQUEST, nowNs }, rows));
+        policy.observe?.({ kind: "placed", nowNs, replica: 0 });
+      }
+      return Number.parseFloat(policy.explain(candidateView({ ...REQUEST, nowNs: 20e9 }, rows)).rule);
+    };
+    expect(urgencyAt(10)).toBeLessThan(6);
+    expect(urgencyAt(1_000)).toBeGreaterThan(35);
+  });
+
   describe("with prompts on their way to a replica that decodes", () => {
     const LOAD = { inFlight: 10, decoding: 10, contextTokens: 10_000 };
     const waiting = (prompts: number): CandidateRow => ({

@@ -32,6 +32,7 @@ import { ArrivalRate } from "./arrival-rate.ts";
 import { CopyLedger } from "./copy-ledger.ts";
 import {
   type Beliefs,
+  comers,
   costMs,
   createHarm,
   decodeStepNs,
@@ -95,7 +96,7 @@ type Writable<T> = { -readonly [name in keyof T]: T[name] };
 
 /** What a look over all candidates finds. */
 interface Survey {
-  /** Prompts that wait at a replica or are computed there, on average. */
+  /** Prompts that wait at a replica or are computed there, on average, without those that are merely on their way into a step. */
   waiting: number;
   /** Leading blocks of the prompt that some candidate holds or is about to. */
   deepest: number;
@@ -198,8 +199,10 @@ class Warmpath implements Policy {
   learned(view: CandidateView): ArrayLike<number> {
     this.#look(view);
     const { count, candidates, load, nowNs } = view;
-    const { waiting, deepest } = this.#survey;
     const { coefficientsNs } = this.#speeds;
+    const arrivals = this.#arrivals.at(nowNs);
+    this.#survey.waiting = Math.max(0, this.#survey.waiting - comers(view, arrivals / count, coefficientsNs));
+    const { waiting, deepest } = this.#survey;
     const size = PER_CANDIDATE + count * CANDIDATE_NUMBERS;
     if (this.#known.length !== size) this.#known = new Float64Array(size);
     const known = this.#known;
@@ -208,7 +211,7 @@ class Warmpath implements Policy {
     const mayCopy = deepest > 0 && this.#copies.mayCopy(count);
     known[COPY_WORTH] = mayCopy ? this.#copies.rate(view.prefixKey(deepest), nowNs) * this.#paybackNs : 0;
     known[PRESSURE] = this.#pressure.at(nowNs, waiting);
-    known[ARRIVALS] = this.#arrivals.at(nowNs);
+    known[ARRIVALS] = arrivals;
     known[LATE] = this.#late.ns;
     known[WAIT_UNTIL] = this.#shared.isWorthWaiting ? this.#late.ns : 0;
     known[UNDER_WAY_CREDIT] = Math.min(this.#expectedCredit, this.#shared.spared);
