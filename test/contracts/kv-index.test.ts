@@ -203,25 +203,29 @@ function held(runs: readonly SnapshotRun[]): string[] {
 describe("KvIndex", () => {
   it("agrees with the naive index on every prompt after any stream of events", () => {
     fc.assert(
-      fc.property(fc.array(operations(true), { minLength: 10, maxLength: 40, size: "max" }), (script) => {
-        const naive = new NaiveIndex({ maxReplicas: REPLICAS });
-        const paged = new KvIndex({ maxReplicas: REPLICAS, maxBlocks: 1 << 14, maxAliases: 1 << 13 });
-        let nowNs = 0;
-        for (const operation of script) {
-          nowNs = apply([naive, paged], operation, nowNs);
-          for (const path of pathsIn(script)) {
-            const sequence = sequenceOf(path);
-            const want = depths(naive, sequence);
-            const got = depths(paged, sequence);
-            // Compared as text first: an assertion per prompt and step would take most of the time.
-            if (got !== want) expect(got).toBe(want);
+      fc.property(
+        fc.array(operations(true), { minLength: 10, maxLength: 40, size: "max" }),
+        fc.boolean(),
+        (script, isSparse) => {
+          const naive = new NaiveIndex({ maxReplicas: REPLICAS });
+          const paged = new KvIndex({ maxReplicas: REPLICAS, maxBlocks: 1 << 14, maxAliases: 1 << 13, isSparse });
+          let nowNs = 0;
+          for (const operation of script) {
+            nowNs = apply([naive, paged], operation, nowNs);
+            for (const path of pathsIn(script)) {
+              const sequence = sequenceOf(path);
+              const want = depths(naive, sequence);
+              const got = depths(paged, sequence);
+              // Compared as text first: an assertion per prompt and step would take most of the time.
+              if (got !== want) expect(got).toBe(want);
+            }
+            expect(paged.stats().blocks).toBe(naive.blocks);
           }
-          expect(paged.stats().blocks).toBe(naive.blocks);
-        }
-        for (let replica = 0; replica < REPLICAS; replica++) {
-          expect(held(paged.snapshot(replica))).toEqual(held(naive.snapshot(replica)));
-        }
-      }),
+          for (let replica = 0; replica < REPLICAS; replica++) {
+            expect(held(paged.snapshot(replica))).toEqual(held(naive.snapshot(replica)));
+          }
+        },
+      ),
       { numRuns: 150 },
     );
   });

@@ -5,9 +5,9 @@ import { hashAt, PAGE_BLOCKS } from "./page-layout.ts";
 const PAGES = 16;
 
 /** A table over pages of its own, into which blocks are put page by page. */
-function tableOf(hashes: Uint32Array): { table: BlockTable; blocks: number } {
+function tableOf(hashes: Uint32Array, isSparse = false): { table: BlockTable; blocks: number } {
   const blocks = hashes.length / 2;
-  const table = new BlockTable(PAGES * PAGE_BLOCKS, new Int32Array(hashAt(PAGES * PAGE_BLOCKS)));
+  const table = new BlockTable(PAGES * PAGE_BLOCKS, new Int32Array(hashAt(PAGES * PAGE_BLOCKS)), isSparse);
   for (let from = 0; from < blocks; from += PAGE_BLOCKS) {
     const count = Math.min(PAGE_BLOCKS, blocks - from);
     expect(table.insertRun(hashes, from, count, from)).toBe(count);
@@ -39,9 +39,9 @@ describe("hashes that all have the same home", () => {
 });
 
 describe("hashes at the ends of their range", () => {
-  it("have homes in the table", () => {
+  it.each([false, true])("have homes in the table, sparse or not (%s)", (isSparse) => {
     const hashes = Uint32Array.of(0, 1, 0xffff_ffff, 2, 0xffff_f000, 3, 0x0000_0fff, 4);
-    const { table } = tableOf(hashes);
+    const { table } = tableOf(hashes, isSparse);
     expect(found(table, hashes)).toEqual([0, 1, 2, 3]);
     expect(table.find(0, 2)).toBe(-1);
   });
@@ -54,5 +54,17 @@ describe("a run with a block that is there already", () => {
     expect(table.insertRun(Uint32Array.of(21, 1, 22, 1, 12, 1, 23, 1), 0, 4, PAGE_BLOCKS)).toBe(2);
     expect(table.find(12, 1)).toBe(1);
     expect(table.find(23, 1)).toBe(-1);
+  });
+});
+
+describe("a sparse table", () => {
+  it("takes at most a megabyte more than a dense one", () => {
+    for (const blocks of [1 << 10, 1 << 16, 1 << 18, 1 << 21]) {
+      const [dense, sparse] = [false, true].map(
+        (isSparse) => new BlockTable(blocks, new Int32Array(0), isSparse).bytes,
+      );
+      expect(sparse).toBeGreaterThanOrEqual(dense);
+      expect(sparse - dense).toBeLessThanOrEqual(1 << 20);
+    }
   });
 });

@@ -3,6 +3,12 @@ import { hashAt, PAGE_BLOCKS } from "./page-layout.ts";
 
 const MAX_LOAD = 0.88;
 /**
+ * A sparse table has most blocks at home, so that what a probe finds is foreseen: entering and forgetting them takes half the time. But only
+ * as far as it fits into a processor's own cache.
+ */
+const SPARSE_LOAD = 0.22;
+const NEAR_SLOTS = 1 << 18;
+/**
  * A slot is 1 + the distance from home in the upper 6 bits, and below it the block's id with a tag from its hash in
  * whatever bits the ids leave free; 0 is an empty slot.
  */
@@ -35,21 +41,25 @@ export class BlockTable {
   readonly #idBits: number = 0;
   readonly #idMask: number = 0;
   readonly #tagMask: number = 0;
+  /** Whether slots are so far away that it pays to ask for several at once. */
+  readonly #isFar: boolean;
   /** What was read ahead; kept so that no compiler finds the reading useless. */
   readAhead = 0;
 
-  /** `words` holds the `[lo, hi]` lanes of a block at `hashAt(id)`. */
-  constructor(maxBlocks: number, words: Int32Array) {
+  /** `words` holds the `[lo, hi]` lanes of a block at `hashAt(id)`; a sparse table takes up to a megabyte more. */
+  constructor(maxBlocks: number, words: Int32Array, isSparse: boolean) {
     if (maxBlocks > MOST_INDEX_BLOCKS) {
       const message = `maxBlocks is ${maxBlocks}, the index can hold ${MOST_INDEX_BLOCKS}`;
       throw new WarmpathError("WP_CAPACITY_EXCEEDED", message);
     }
-    const homes = maxBlocks / MAX_LOAD;
+    const nearHomes = isSparse ? Math.min(maxBlocks / SPARSE_LOAD, NEAR_SLOTS) : 0;
+    const homes = Math.max(maxBlocks / MAX_LOAD, nearHomes);
     this.#groupBits = Math.max(0, Math.ceil(Math.log2(homes / MOST_GROUPS)));
     this.#groupMask = (1 << this.#groupBits) - 1;
     this.#groups = Math.ceil(homes / (1 << this.#groupBits));
     // Slack behind the last home saves every probe the wrap-around.
     this.#slots = new Int32Array((this.#groups << this.#groupBits) + MAX_DISTANCE + 1);
+    this.#isFar = this.#slots.length > 2 * NEAR_SLOTS;
     this.#words = words;
     this.#idBits = 32 - Math.clz32(maxBlocks);
     this.#idMask = (1 << this.#idBits) - 1;
@@ -84,7 +94,7 @@ export class BlockTable {
     const slots = this.#slots;
     const words = this.#words;
     const idMask = this.#idMask;
-    this.#readAhead(sequence, 2 * from, 2 * (from + count));
+    if (this.#isFar) this.#readAhead(sequence, 2 * from, 2 * (from + count));
     let target = hashAt(firstId);
     let taken = 0;
     blocks: for (let i = 2 * from; taken < count; i += 2, target += 2, taken++) {
@@ -120,7 +130,7 @@ export class BlockTable {
   removeRun(first: number, end: number): void {
     const words = this.#words;
     let at = hashAt(first);
-    this.#readAheadOfPage(at, at + 2 * (end - first));
+    if (this.#isFar) this.#readAheadOfPage(at, at + 2 * (end - first));
     for (let id = first; id < end; id++, at += 2) this.#take(words[at], words[at + 1], id);
   }
 

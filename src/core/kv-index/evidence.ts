@@ -15,6 +15,7 @@ export interface EvidenceSizes {
   readonly maxExpectations: number;
   readonly maxCopies: number;
   readonly lanes: number;
+  readonly isSparse: boolean;
 }
 
 /**
@@ -30,7 +31,7 @@ export class Evidence {
   #refusedCopies = 0;
 
   constructor(sizes: EvidenceSizes) {
-    this.store = new PageStore(sizes.maxPages, sizes.maxChunks);
+    this.store = new PageStore(sizes.maxPages, sizes.maxChunks, sizes.isSparse);
     this.expectations = new Expectations(sizes.maxExpectations, sizes.lanes);
     this.#copies = new PairTable(sizes.maxCopies);
   }

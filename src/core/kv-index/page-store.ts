@@ -40,11 +40,11 @@ export class PageStore {
   #freeChunk = 0;
   #hand = 0;
 
-  constructor(maxPages: number, maxChunks: number) {
+  constructor(maxPages: number, maxChunks: number, isSparse: boolean) {
     this.maxPages = maxPages;
     this.#maxChunks = maxChunks;
     this.words = new Int32Array(pageAt(maxPages) + maxChunks * CHUNK_WORDS);
-    this.table = new BlockTable(maxPages * PAGE_BLOCKS, this.words);
+    this.table = new BlockTable(maxPages * PAGE_BLOCKS, this.words, isSparse);
     // Free pages are chained through their first hash, so that a free page reads as one without holders; free chunks
     // through their links, where 0, which no chunk can be, ends the chain.
     for (let page = 0; page < maxPages; page++) {

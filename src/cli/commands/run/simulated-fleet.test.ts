@@ -25,6 +25,8 @@ describe("a fleet is refused before it runs", () => {
   });
 
   test("by the bound that the index itself has", () => {
-    expect(() => new BlockTable(MOST_INDEX_BLOCKS + 1, new Int32Array(0))).toThrow("the index can hold 67108848");
+    expect(() => new BlockTable(MOST_INDEX_BLOCKS + 1, new Int32Array(0), false)).toThrow(
+      "the index can hold 67108848",
+    );
   });
 });
