@@ -37,14 +37,19 @@ const TTFT_WEIGHT = 0.5;
 /** Beyond this a row is an outlier of the file, and pulling towards it would cost all others. */
 const ERROR_CAP = 0.3;
 
+/** What fitting one cell has found, and on how many rows. */
+export interface CellFit extends FitOutcome<TimingConstants> {
+  readonly rows: number;
+}
+
 /** Fits one cell on rows of its own; rows of other cells are ignored. */
-export function fitCell(cell: ConstantsCell, rows: readonly SiliconRow[]): FitOutcome<TimingConstants> | undefined {
+export function fitCell(cell: ConstantsCell, rows: readonly SiliconRow[]): CellFit | undefined {
   const own = rows.filter((row) => {
     const settings = settingsOf(row);
     return typeof settings !== "string" && settings.cell === cell;
   });
   if (own.length === 0) return undefined;
-  return fitWithinBounds(cell.constants, FIT_BOUNDS, (constants, worthless) => {
+  const outcome = fitWithinBounds(cell.constants, FIT_BOUNDS, (constants, worthless) => {
     const cells = CONSTANTS.map((other) => (other === cell ? { ...cell, constants } : other));
     let loss = 0;
     for (const row of own) {
@@ -58,4 +63,5 @@ export function fitCell(cell: ConstantsCell, rows: readonly SiliconRow[]): FitOu
     }
     return loss / own.length;
   });
+  return { ...outcome, rows: own.length };
 }

@@ -65,7 +65,9 @@ describe("warmpath calibrate", () => {
     const { code, out, errors } = await run([HEADER, slow].join("\n"), "--fit", "--subset", "all");
     expect(code).toBe(0);
     expect(errors[0]).toMatch(/^fitted trtllm fp8 hopper: loss/);
+    expect(errors[1]).toMatch(/^too few rows to tell 12 constants apart: trtllm fp8 hopper \(1\); /);
     expect(out).toContain("constants fitted on the subset all");
+    expect(out).toContain("  trtllm fp8 hopper, on 1 row");
   });
 
   it("answers a malformed line with one line and exit code 2", async () => {

@@ -5,7 +5,7 @@ import { WarmpathError } from "../../../core/errors.ts";
 import { errorGroups } from "../../../sim/calibration/error-summary.ts";
 import { predictRow } from "../../../sim/calibration/prediction.ts";
 import { parseSiliconRows, type SiliconRow } from "../../../sim/calibration/silicon-row.ts";
-import { fitCell, isInSubset, type RowSubset } from "../../../sim/calibration/silicon-fit.ts";
+import { fitCell, FIT_BOUNDS, isInSubset, type RowSubset } from "../../../sim/calibration/silicon-fit.ts";
 import { fitSteps } from "../../../sim/calibration/step-fit.ts";
 import { isStepFile, parseStepRows } from "../../../sim/calibration/step-row.ts";
 import { CONSTANTS, type ConstantsCell } from "../../../sim/timing/constants.ts";
@@ -74,7 +74,14 @@ function fitAll(rows: readonly SiliconRow[], subset: RowSubset, terminal: Termin
     terminal.printError(
       `fitted ${cell.name}: loss ${outcome.lossBefore.toFixed(4)} → ${outcome.lossAfter.toFixed(4)} in ${outcome.evaluations} evaluations`,
     );
-    fitted.push({ name: cell.name, before: cell.constants, after: outcome.values });
+    fitted.push({ name: cell.name, rows: outcome.rows, before: cell.constants, after: outcome.values });
+  }
+  const few = fitted.filter(({ rows: count }) => count < FIT_BOUNDS.length);
+  if (few.length > 0) {
+    const cells = few.map(({ name, rows: count }) => `${name} (${count})`).join(", ");
+    terminal.printError(
+      `too few rows to tell ${FIT_BOUNDS.length} constants apart: ${cells}; what was fitted describes these rows, not the engine`,
+    );
   }
   return fitted;
 }

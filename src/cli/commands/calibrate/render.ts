@@ -8,6 +8,8 @@ import type { Colours } from "../../terminal.ts";
 /** Constants of one cell before and after a fit. */
 export interface FittedCell {
   readonly name: string;
+  /** Rows it was fitted on. */
+  readonly rows: number;
   readonly before: TimingConstants;
   readonly after: TimingConstants;
 }
@@ -112,8 +114,8 @@ export function signed(value: number): string {
 
 function fitLines(subset: RowSubset, cells: readonly FittedCell[]): string[] {
   const lines = [`constants fitted on the subset ${subset}; errors above are with them`];
-  for (const { name, before, after } of cells) {
-    lines.push(`  ${name}`);
+  for (const { name, rows, before, after } of cells) {
+    lines.push(`  ${name}, on ${rows} ${rows === 1 ? "row" : "rows"}`);
     for (const key of Object.keys(after) as (keyof TimingConstants)[]) {
       if (after[key] !== before[key]) lines.push(`    ${key}: ${before[key]} → ${Number(after[key].toPrecision(4))}`);
     }
