@@ -3,11 +3,11 @@
  * admission changes and what the lack of KV events does, the suites that are held out, and those for engines.
  *
  *   node scripts/policy-tables.mjs suite=FOLDER sweep=FOLDER scaling=FOLDER plain=FOLDER queue=FOLDER untold=FOLDER holdout=FOLDER \
- *     unseen=FOLDER blind=FOLDER random=FOLDER engines=FOLDER short=FOLDER
+ *     unseen=FOLDER blind=FOLDER random=FOLDER engines=FOLDER short=FOLDER alike=FOLDER
  *
  * The folders are what `warmpath run` writes with `--out` of `policy-suite`, `h200-sweep`, `a100-scaling`, `policy-suite --policies warmpath`
- * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen`, `policy-blind`, `policy-random`, `policy-engines` and
- * `policy-short`. A whole suite is also a plain one. Only tables whose folders are given are made again.
+ * as it is, with `--admission queue` and with `--without-kv-events`, `policy-holdout`, `policy-unseen`, `policy-blind`, `policy-random`, `policy-engines`, `policy-short`
+ * and `policy-alike`. A whole suite is also a plain one. Only tables whose folders are given are made again.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -24,6 +24,7 @@ const TABLES = [
   { mark: "random", needs: ["random"], make: league },
   { mark: "engines", needs: ["engines"], make: league },
   { mark: "short", needs: ["short"], make: league },
+  { mark: "alike", needs: ["alike"], make: league },
 ];
 const given = Object.fromEntries(process.argv.slice(2).map((word) => word.split("=")));
 const folders = { plain: given.suite, ...given };

@@ -126,12 +126,17 @@ describe("suites beside policy-suite", () => {
     workloads.map(({ workload, arrivals, fleet }) => JSON.stringify([workload, arrivals, fleets[fleet]]));
   const heldOut = preset("policy-holdout");
 
-  test.each(["policy-holdout", "policy-unseen", "policy-blind", "policy-random", "policy-engines", "policy-short"])(
-    "%s asks of rivals at their best",
-    (name) => {
-      expect(existsSync(new URL(`${name}/${preset(name).tunedRivals}`, presets))).toBe(true);
-    },
-  );
+  test.each([
+    "policy-holdout",
+    "policy-unseen",
+    "policy-blind",
+    "policy-random",
+    "policy-engines",
+    "policy-short",
+    "policy-alike",
+  ])("%s asks of rivals at their best", (name) => {
+    expect(existsSync(new URL(`${name}/${preset(name).tunedRivals}`, presets))).toBe(true);
+  });
 
   test("those that are held out ask nothing twice", () => {
     const all = [suite, heldOut, preset("policy-unseen"), preset("policy-blind")].flatMap(asked);

@@ -10,6 +10,7 @@ import { packageVersion } from "../../package-version.ts";
 import { initialConcurrency, type PreparedLoad } from "./compose.ts";
 
 const DEFAULT_PORT = 8080;
+const LAST_PORT = 65_535;
 
 /** Options of `warmpath load` that are about the page and not about the load. */
 export interface PageFlags {
@@ -38,9 +39,10 @@ export function addPageOptions(command: Command): Command {
     .option("--ui", "serve the live page for this load")
     .addOption(new Option("--ui-host <value>", "address of the page; whoever reaches it may steer the load"))
     .addOption(
-      new Option("--ui-port <value>", `port of the page; the next free one if ${DEFAULT_PORT} is taken`).argParser(
-        number,
-      ),
+      new Option(
+        "--ui-port <value>",
+        `port of the page, ${DEFAULT_PORT} unless told; the next free one if it is taken, 0 takes any`,
+      ).argParser(portNumber),
     )
     .addOption(
       new Option(
@@ -97,6 +99,15 @@ function number(written: string): number {
   const value = Number(written);
   if (written.trim() !== "" && value > 0) return value;
   throw new WarmpathError("WP_INVALID_INPUT", `${JSON.stringify(written)} is not a number more than 0`);
+}
+
+function portNumber(written: string): number {
+  const value = Number(written);
+  if (written.trim() !== "" && Number.isInteger(value) && value >= 0 && value <= LAST_PORT) return value;
+  throw new WarmpathError(
+    "WP_INVALID_INPUT",
+    `${JSON.stringify(written)} is no port: give a whole number up to ${LAST_PORT}`,
+  );
 }
 
 /** Where the admin API is, of whichever of its addresses was given. */
