@@ -108,7 +108,7 @@ function run(request: TwinMeasureRequest, sessions: TraceSessions): TimedRun {
     blockTokens,
     maxReplicas: request.workers,
     maxBlocks: poolBlocks * request.workers * 2,
-    isSparse: true,
+    hasSparseTable: true,
     admission: { mode: "engine" },
     seed: 1,
   });

@@ -24,8 +24,8 @@ export interface RouterOptions {
   readonly maxAliases?: number;
   /** Blocks that may be expected at once; replicas without events add room for their KV blocks when they join. */
   readonly maxExpectations?: number;
-  /** Whether the KV index may take up to a megabyte more to be faster. */
-  readonly isSparse?: boolean;
+  /** Whether the KV index may take up to a megabyte more for its table of blocks, to be faster. */
+  readonly hasSparseTable?: boolean;
   readonly admission?: AdmissionOptions;
   readonly records?: DecisionLogOptions;
   /** Root of all chance in routing; equal seeds and inputs give equal decisions. */
@@ -59,7 +59,7 @@ export interface ResolvedRouterOptions {
   readonly maxBlocks: number;
   readonly maxAliases: number;
   readonly maxExpectations: number;
-  readonly isSparse: boolean;
+  readonly hasSparseTable: boolean;
   readonly mode: AdmissionMode;
   readonly watermarks: Watermarks;
   readonly queue: QueueLimits;
@@ -79,7 +79,7 @@ export function resolveRouterOptions(options: RouterOptions): ResolvedRouterOpti
     maxBlocks: options.maxBlocks,
     maxAliases: options.maxAliases ?? 2 * options.maxBlocks,
     maxExpectations: options.maxExpectations ?? Math.max(4096, options.maxBlocks >> 4),
-    isSparse: options.isSparse ?? false,
+    hasSparseTable: options.hasSparseTable ?? false,
     mode: options.admission?.mode ?? DEFAULT_MODE,
     watermarks: options.admission?.watermarks ?? DEFAULT_WATERMARKS[options.admission?.mode ?? DEFAULT_MODE],
     queue: options.admission?.queue ?? DEFAULT_QUEUE,

@@ -206,9 +206,9 @@ describe("KvIndex", () => {
       fc.property(
         fc.array(operations(true), { minLength: 10, maxLength: 40, size: "max" }),
         fc.boolean(),
-        (script, isSparse) => {
+        (script, hasSparseTable) => {
           const naive = new NaiveIndex({ maxReplicas: REPLICAS });
-          const paged = new KvIndex({ maxReplicas: REPLICAS, maxBlocks: 1 << 14, maxAliases: 1 << 13, isSparse });
+          const paged = new KvIndex({ maxReplicas: REPLICAS, maxBlocks: 1 << 14, maxAliases: 1 << 13, hasSparseTable });
           let nowNs = 0;
           for (const operation of script) {
             nowNs = apply([naive, paged], operation, nowNs);

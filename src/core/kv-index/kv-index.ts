@@ -27,8 +27,8 @@ export interface KvIndexOptions {
   readonly maxCopies?: number;
   /** How long an expectation lives without confirmation. */
   readonly expectationNs?: Nanoseconds;
-  /** Takes up to a megabyte more to be faster, where memory is not what matters. */
-  readonly isSparse?: boolean;
+  /** A table of blocks that takes up to a megabyte more to be faster, where memory is not what matters. */
+  readonly hasSparseTable?: boolean;
 }
 
 /**
@@ -68,7 +68,7 @@ export class KvIndex implements KvEvidence {
       // Engines rarely hold a block twice; when more do than this, the extra copies are counted as refused.
       maxCopies: options.maxCopies ?? Math.max(64, maxPages >> 1),
       lanes,
-      isSparse: options.isSparse ?? false,
+      isSparse: options.hasSparseTable ?? false,
     });
     this.#maxBlocks = maxPages * PAGE_BLOCKS;
     this.#maxAliases = options.maxAliases ?? 2 * this.#maxBlocks;

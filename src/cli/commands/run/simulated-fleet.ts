@@ -69,7 +69,7 @@ export function simulatedFleet(
       blockTokens,
       maxReplicas: level.workers,
       maxBlocks: indexBlocks(engine.limits, level.workers),
-      isSparse: true,
+      hasSparseTable: true,
       admission: admissionOptions(arm.admission),
       seed: seeds.policy + at,
       ...(records === undefined ? {} : { records }),
